@@ -1,0 +1,64 @@
+# Every target installs what it needs into .venv the first time; `make` alone lists the targets.
+PYTHON      ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
+CONSTRAINTS ?= constraints.txt
+VENV        ?= .venv
+CORPUS      ?= small
+AUDIO       ?=
+DATA        ?= data
+FLAGS       ?=
+
+BIN       := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+PIP       := $(BIN)/pip --quiet --disable-pip-version-check install --constraint $(CONSTRAINTS)
+SOURCES   := setup.py djnet preprocessing experiments tests benchmarks
+
+.DEFAULT_GOAL := help
+.PHONY: help preprocess inspect test lint bench verify madmom clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | \
+	  awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+preprocess: $(INSTALLED) ## music -> records in DATA: CORPUS=small|medium|full|synthetic, or AUDIO=a folder of yours
+	@$(BIN)/python -m preprocessing.build --output="$(DATA)" $(if $(AUDIO),--audio="$(AUDIO)",--corpus=$(CORPUS)) $(FLAGS)
+
+inspect: $(INSTALLED) ## check every shard in DATA, show counts, draw a few spectrograms
+	@$(BIN)/python -m preprocessing.inspect "$(DATA)" $(FLAGS)
+
+test: $(INSTALLED) ## run the tests (no network needed)
+	@$(BIN)/python -m pytest -m "not verify" $(FLAGS)
+
+verify: $(INSTALLED) ## run the slow checks on real music
+	@$(BIN)/python -m pytest -m verify $(FLAGS)
+
+lint: $(INSTALLED) ## ruff and mypy
+	@$(BIN)/ruff check $(SOURCES)
+	@$(BIN)/ruff format --check $(SOURCES)
+	@$(BIN)/mypy $(SOURCES)
+
+bench: $(INSTALLED) ## measure speed, as ratios against the plain way
+	@$(BIN)/python -m benchmarks $(FLAGS)
+
+madmom: $(INSTALLED) ## build the downbeat tracker again, for example after installing a compiler
+	@rm -f $(VENV)/.madmom
+	@$(MAKE) --no-print-directory $(VENV)/.madmom
+
+clean: ## remove .venv; DATA and the download cache stay
+	rm -rf $(VENV)
+
+$(INSTALLED): setup.py $(CONSTRAINTS)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] not in {(3, 11), (3, 12)})' || \
+	  { echo "djnet needs Python 3.11 or 3.12, found $$($(PYTHON) --version); say which with make PYTHON=/path/to/python3.11" >&2; exit 2; }
+	@echo "Setting up $(VENV) (once, a few minutes)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) --upgrade pip setuptools wheel cython numpy
+	@$(MAKE) --no-print-directory $(VENV)/.madmom
+	@$(PIP) --no-build-isolation --editable '.[dev]'
+	@touch $@
+
+# madmom does not say that its build needs Cython and NumPy, so both come first and isolation is off.
+$(VENV)/.madmom:
+	@if ! command -v $${CC:-cc} >/dev/null; then \
+	  echo "No C compiler: madmom is left out, so downbeat games are off and fixed-length games work. Install one (Debian: build-essential), then: make madmom" >&2; \
+	elif $(PIP) --no-build-isolation madmom 2>$(VENV)/madmom.log; then touch $@; \
+	else echo "madmom did not build (see $(VENV)/madmom.log): downbeat games are off and fixed-length games work. To try again: make madmom" >&2; fi

@@ -1,0 +1,143 @@
+"""A music file -> mono float32 at 22,050 Hz. The one place that decodes audio."""
+
+import contextlib
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import soundfile
+import soxr
+
+from djnet.spec import SAMPLE_RATE_HZ
+
+READABLE = frozenset({".aif", ".aiff", ".au", ".caf", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".w64", ".wav"})
+# Music that libsndfile does not read: named with a way out rather than passed over.
+CONVERTIBLE = frozenset({".aac", ".alac", ".ape", ".m4a", ".m4b", ".mp4", ".mpc", ".webm", ".wma", ".wv"})
+
+_BLOCK_FRAMES = 1 << 17
+_PROBE_SECONDS = 2.0
+_HASHED_BYTES = 8 << 20  # of the beginning, the middle and the end of a file
+
+
+class AudioError(ValueError):
+    """A file that cannot be used, with the reason in words for a person."""
+
+    def __init__(self, path: str | Path, reason: str):
+        super().__init__(path, reason)
+        self.path, self.reason = str(path), reason
+
+    def __str__(self) -> str:
+        return f"{self.path!r}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What is known of a file without decoding it whole.
+
+    `content` is a hash of the file's bytes: the same on every machine, so splits hang on it. `sound` is a hash
+    of decoded samples: the same for a copy with other tags or in another lossless format, on one machine.
+    """
+
+    seconds: float
+    content: str
+    sound: str
+
+
+def load(path: str | Path, start: float = 0.0, seconds: float | None = None) -> np.ndarray:
+    """Decode a file, or `seconds` of it from `start` on: -> float32 [N] at 22,050 Hz, mono.
+
+    Only the part asked for is read, in blocks, so that the length of the file does not matter.
+    """
+    with _opened(path) as sound:
+        first = round(start * sound.samplerate)
+        wanted = sound.frames - first if seconds is None else min(round(seconds * sound.samplerate), sound.frames - first)
+        if first < 0 or wanted <= 0:
+            raise AudioError(path, f"nothing to read at {start:g} s, the file has {sound.frames / sound.samplerate:.1f} s.")
+        sound.seek(first)
+        samples = _resample(path, _mono_blocks(path, sound, wanted), sound.samplerate)
+    if not np.isfinite(samples).all():
+        raise AudioError(path, "contains samples that are not numbers (NaN or infinity).")
+    return samples
+
+
+def probe(path: str | Path) -> Probe:
+    """Length and hashes of a file; an AudioError if it is empty, damaged or cut off."""
+    with _opened(path) as sound:
+        if sound.frames <= 0:
+            raise AudioError(path, "has no samples.")
+        window = min(sound.frames, round(_PROBE_SECONDS * sound.samplerate))
+        digest = hashlib.blake2b(f"{sound.samplerate} {sound.channels} {sound.frames}".encode(), digest_size=16)
+        for first in (0, (sound.frames - window) // 2, sound.frames - window):
+            sound.seek(first)
+            block = np.concatenate(list(_mono_blocks(path, sound, window)))
+            digest.update(np.nan_to_num(block * 32767.0, posinf=0.0, neginf=0.0).round().astype("<i4").tobytes())
+        if sound.format == "OGG":
+            _require_last_page(path)
+        seconds = sound.frames / sound.samplerate
+    return Probe(seconds, _hash_bytes(path), digest.hexdigest())
+
+
+@contextlib.contextmanager
+def _opened(path: str | Path) -> Iterator[soundfile.SoundFile]:
+    """An open file; whatever goes wrong inside the block becomes an AudioError that names it."""
+    try:
+        if Path(path).stat().st_size == 0:
+            raise AudioError(path, "is an empty file.")
+        if Path(path).suffix.lower() in CONVERTIBLE:
+            raise AudioError(path, "is in a format that is not read; convert it, e.g. with: ffmpeg -i IN OUT.flac")
+        with soundfile.SoundFile(path) as sound:
+            yield sound
+    except soundfile.LibsndfileError as error:
+        raise AudioError(path, f"cannot be decoded ({error.error_string.rstrip('.')}).") from error
+    except OSError as error:
+        raise AudioError(path, f"cannot be read ({error.strerror or error}).") from error
+
+
+def _mono_blocks(path: str | Path, sound: soundfile.SoundFile, frames: int) -> Iterator[np.ndarray]:
+    """Exactly the next `frames` frames as mono blocks; fewer in the file than its header says is an error."""
+    mix = np.full(sound.channels, 1.0 / sound.channels, np.float32)
+    while frames > 0:
+        block = sound.read(min(frames, _BLOCK_FRAMES), dtype="float32", always_2d=True)
+        if len(block) == 0:
+            raise AudioError(path, "is cut off or damaged: it ends before the length in its header.")
+        frames -= len(block)
+        # A product with equal weights is the mean over channels, many times as fast as `mean(axis=1)`.
+        yield block @ mix if sound.channels > 1 else block[:, 0]
+
+
+def _resample(path: str | Path, blocks: Iterator[np.ndarray], rate: int) -> np.ndarray:
+    if rate == SAMPLE_RATE_HZ:
+        return np.concatenate(list(blocks))
+    try:
+        stream = soxr.ResampleStream(rate, SAMPLE_RATE_HZ, num_channels=1)
+    except (ValueError, RuntimeError) as error:
+        raise AudioError(path, f"has a sample rate of {rate} Hz that cannot be converted.") from error
+    parts = [stream.resample_chunk(block) for block in blocks]
+    parts.append(stream.resample_chunk(np.empty(0, np.float32), last=True))
+    return np.concatenate(parts)
+
+
+def _require_last_page(path: str | Path) -> None:
+    """Ogg marks its last page; a file cut off in the middle has no such page and no other sign of it."""
+    with open(path, "rb") as file:
+        file.seek(max(0, Path(path).stat().st_size - (1 << 16)))
+        tail = file.read()
+    page = tail.rfind(b"OggS")
+    if page < 0 or page + 5 >= len(tail) or not tail[page + 5] & 4:
+        raise AudioError(path, "is cut off: its last page is missing.")
+
+
+def _hash_bytes(path: str | Path) -> str:
+    """A hash of size, beginning, middle and end; of every byte up to 24 MiB."""
+    size = Path(path).stat().st_size
+    digest = hashlib.blake2b(str(size).encode(), digest_size=16)
+    with open(path, "rb") as file:
+        if size <= 3 * _HASHED_BYTES:
+            digest.update(file.read())
+        else:
+            for first in (0, (size - _HASHED_BYTES) // 2, size - _HASHED_BYTES):
+                file.seek(first)
+                digest.update(file.read(_HASHED_BYTES))
+    return digest.hexdigest()

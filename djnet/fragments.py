@@ -1,0 +1,39 @@
+"""Where to cut a clip, and which frames a fragment then holds.
+
+A cut is a hop. A fragment between the cuts a and b is made of the samples [512 a, 512 b). Under the protocol
+`isolated` it holds exactly the frames whose windows lie inside it, which are those of `log_mel(samples[512 a : 512 b])`.
+Under `overlapping` it holds every frame that begins inside it, so that its last three frames see up to 1,536 samples
+of its neighbour: the order of such fragments can be read from shared samples alone, without learning anything.
+"""
+
+import numpy as np
+
+from djnet.spec import WINDOW_HOPS
+
+PROTOCOLS = ("isolated", "overlapping")
+
+
+def equal_cuts(hops: int, n: int) -> np.ndarray:
+    """Cut `hops` hops into n equal fragments, to the nearest hop: -> int [n + 1], from 0 to `hops`."""
+    if n < 1 or hops < n * WINDOW_HOPS:
+        raise ValueError(f"Cannot cut {hops} hops into {n} fragments of at least {WINDOW_HOPS} hops each.")
+    return np.round(np.linspace(0, hops, n + 1)).astype(np.int64)
+
+
+def frame_ranges(cuts: np.ndarray, protocol: str = "isolated") -> np.ndarray:
+    """First and one past the last frame of every fragment: cuts [n + 1] -> int [n, 2].
+
+    The last fragment ends where the clip ends under both protocols.
+    """
+    if protocol not in PROTOCOLS:
+        raise ValueError(f"Unknown protocol {protocol!r}; there are {', '.join(PROTOCOLS)}.")
+    cuts = np.asarray(cuts)
+    ends = cuts[1:] - (WINDOW_HOPS - 1)
+    if protocol == "overlapping":
+        ends = np.minimum(cuts[1:], ends[-1])
+    return np.stack([cuts[:-1], ends], axis=1)
+
+
+def cut_frames(mel: np.ndarray, cuts: np.ndarray, protocol: str = "isolated") -> list[np.ndarray]:
+    """Cut a clip's frames at its cuts: [T, M] -> list of [t_i, M]."""
+    return [mel[first:last] for first, last in frame_ranges(cuts, protocol)]

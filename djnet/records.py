@@ -1,0 +1,216 @@
+"""Records on disk: one `tf.train.Example` a clip, in shards, with a manifest that says what they are.
+
+A record holds a clip's log-mel once, as float16 before normalisation, somewhat longer than the clip where the track
+goes on (so that training can shift the start), and for each segmentation its cuts and labelled pairs as indices.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from djnet import spec
+from djnet.files import digest_json
+from djnet.pairs import Pair
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+SPLITS = ("train", "valid", "test")
+MANIFEST = "manifest.json"
+VERSION = 1
+
+# What a record's numbers mean; records made with other values are refused.
+FEATURES = {
+    "sample_rate_hz": spec.SAMPLE_RATE_HZ,
+    "window": "hamming",
+    "window_samples": spec.WINDOW_SAMPLES,
+    "hop_samples": spec.HOP_SAMPLES,
+    "mel_bins": spec.MEL_BINS,
+    "log_gain": spec.LOG_GAIN,
+    "clip_hops": spec.CLIP_HOPS,
+}
+
+
+class RecordsError(ValueError):
+    """Records that are missing, damaged or made with other settings, in words for a person."""
+
+
+@dataclass(frozen=True)
+class Segmentation:
+    """The cuts of one game and its labelled pairs; cuts are hops of the record, not of the clip."""
+
+    cuts: np.ndarray  # int [n + 1]
+    pairs: list[Pair]
+
+
+@dataclass(frozen=True)
+class Clip:
+    """One record. Times are in hops from the beginning of `mel`, but `start`, which is in seconds of the track."""
+
+    id: str
+    track: str
+    group: str
+    split: str
+    start: float
+    offset: int  # where the fixed clip of CLIP_HOPS hops begins
+    mel: np.ndarray  # float16 [T, 128], not normalised
+    beats: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), np.float32))  # seconds, position in the bar
+    segmentations: dict[str, Segmentation] = field(default_factory=dict)  # by name: "fixed/3"
+
+
+def serialize(clip: Clip) -> bytes:
+    """A clip as the bytes of a `tf.train.Example`; the same clip always gives the same bytes."""
+    import tensorflow as tf
+
+    def text(value: str) -> tf.train.Feature:
+        return tf.train.Feature(bytes_list=tf.train.BytesList(value=[value.encode("utf-8", "surrogateescape")]))
+
+    def ints(values: Any) -> tf.train.Feature:
+        return tf.train.Feature(int64_list=tf.train.Int64List(value=np.asarray(values, np.int64).ravel()))
+
+    def floats(values: Any) -> tf.train.Feature:
+        return tf.train.Feature(float_list=tf.train.FloatList(value=np.asarray(values, np.float32).ravel()))
+
+    mel = np.ascontiguousarray(clip.mel, "<f2").tobytes()
+    features = {
+        "id": text(clip.id),
+        "track": text(clip.track),
+        "group": text(clip.group),
+        "split": text(clip.split),
+        "start": floats([clip.start]),
+        "offset": ints([clip.offset]),
+        "mel": tf.train.Feature(bytes_list=tf.train.BytesList(value=[mel])),
+        "beats": floats(clip.beats),
+    }
+    for name, segmentation in clip.segmentations.items():
+        features[f"{name}/cuts"] = ints(segmentation.cuts)
+        features[f"{name}/pairs"] = ints(segmentation.pairs)
+    example = tf.train.Example(features=tf.train.Features(feature=features))
+    return example.SerializeToString(deterministic=True)
+
+
+def deserialize(data: bytes) -> Clip:
+    """The clip that `serialize` turned into these bytes."""
+    import tensorflow as tf
+
+    features = tf.train.Example.FromString(data).features.feature
+
+    def text(name: str) -> str:
+        return features[name].bytes_list.value[0].decode("utf-8", "surrogateescape")
+
+    segmentations = {}
+    for key in sorted(key for key in features if key.endswith("/cuts")):
+        name = key.removesuffix("/cuts")
+        table = np.array(features[f"{name}/pairs"].int64_list.value, np.int64).reshape(-1, 4)
+        cuts = np.array(features[key].int64_list.value, np.int64)
+        segmentations[name] = Segmentation(cuts, [Pair(*map(int, row)) for row in table])
+    return Clip(
+        id=text("id"),
+        track=text("track"),
+        group=text("group"),
+        split=text("split"),
+        start=features["start"].float_list.value[0],
+        offset=features["offset"].int64_list.value[0],
+        mel=np.frombuffer(features["mel"].bytes_list.value[0], "<f2").reshape(-1, spec.MEL_BINS),
+        beats=np.array(features["beats"].float_list.value, np.float32).reshape(-1, 2),
+        segmentations=segmentations,
+    )
+
+
+def write_file(path: Path, clips: Iterable[Clip]) -> None:
+    """Write clips as one uncompressed TFRecord file."""
+    import tensorflow as tf
+
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for clip in clips:
+            writer.write(serialize(clip))
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What stands in a folder of records."""
+
+    folder: Path
+    content: dict[str, Any]
+
+    @classmethod
+    def read(cls, folder: str | Path) -> "Manifest":
+        """The manifest of a folder; a RecordsError if it has none or was made with other settings."""
+        folder = Path(folder)
+        path = folder / MANIFEST
+        if not path.is_file():
+            raise RecordsError(f"{path} is missing: no finished records there. Make them with: make preprocess DATA={folder}")
+        try:
+            content = json.loads(path.read_text(encoding="ascii"))
+            stated = content.pop("hash")
+        except (ValueError, KeyError) as error:
+            raise RecordsError(f"{path} is damaged ({error}). Remove it and run: make preprocess DATA={folder}") from error
+        if content.get("version") != VERSION:
+            raise RecordsError(f"{path} has format {content.get('version')}, this program reads format {VERSION}.")
+        if stated != digest_json(content):
+            raise RecordsError(f"{path} was changed after it was written. Remove it and run: make preprocess DATA={folder}")
+        for name, value in FEATURES.items():
+            if content["features"].get(name) != value:
+                found = content["features"].get(name)
+                raise RecordsError(f"{folder} was made with {name} = {found}, this program needs {value}: make it again.")
+        return cls(folder, content)
+
+    @property
+    def hash(self) -> str:
+        """A hash of everything in the folder."""
+        return digest_json(self.content)
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Mean of each mel bin over the training split: [128]."""
+        return np.array(self.content["mean"], np.float32)
+
+    @property
+    def std(self) -> np.ndarray:
+        """Standard deviation of each mel bin over the training split: [128]."""
+        return np.array(self.content["std"], np.float32)
+
+    def clips(self, split: str) -> int:
+        """How many clips a split has."""
+        return sum(shard["clips"] for shard in self._shards(split))
+
+    def shards(self, split: str) -> list[Path]:
+        """The files of a split, each checked against its hash; a RecordsError names the first that differs."""
+        for shard in self._shards(split):
+            self.check(shard)
+        return [self.folder / shard["name"] for shard in self._shards(split)]
+
+    def check(self, shard: dict[str, Any]) -> None:
+        """Compare one shard with its entry in the manifest."""
+        path = self.folder / shard["name"]
+        if not path.is_file():
+            raise RecordsError(f"{path} is missing. Run make preprocess DATA={self.folder} again.")
+        with open(path, "rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+        if found != shard["sha256"]:
+            raise RecordsError(f"{path} is damaged. Remove it and run make preprocess DATA={self.folder} again.")
+
+    def dataset(self, split: str) -> "tf.data.Dataset":
+        """Serialized clips of a split, in their order on disk."""
+        import tensorflow as tf
+
+        if not self.clips(split):
+            raise RecordsError(f"The {split} split of {self.folder} is empty: preprocess more music.")
+        compression = "GZIP" if self.content["gzip"] else ""
+        files = [str(path) for path in self.shards(split)]
+        return tf.data.TFRecordDataset(files, compression_type=compression, buffer_size=1 << 20)
+
+    def read_clips(self, split: str) -> Iterator[Clip]:
+        """The clips of a split, one after the other."""
+        for data in self.dataset(split).as_numpy_iterator():
+            yield deserialize(data)
+
+    def _shards(self, split: str) -> list[dict[str, Any]]:
+        if split not in SPLITS:
+            raise ValueError(f"Unknown split {split!r}; there are {', '.join(SPLITS)}.")
+        return self.content["splits"][split]["shards"]

@@ -1,0 +1,1 @@
+"""Jobs that train, evaluate, draw, and make medleys."""

@@ -1,0 +1,1 @@
+"""Jobs that turn music into records."""

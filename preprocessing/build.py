@@ -1,0 +1,234 @@
+"""Turn music into records: `make preprocess`, or
+
+    python -m preprocessing.build --corpus=small --output=data
+    python -m preprocessing.build --audio=~/Music --output=data
+
+Run again after an interruption, it goes on where it stopped; run again on the same music, it does nothing.
+"""
+
+import contextlib
+import csv
+import fcntl
+import logging
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import joblib
+from absl import flags
+from tqdm import tqdm
+
+from djnet import audio
+from djnet.files import digest_json, whole_file
+from djnet.records import FEATURES, MANIFEST, SPLITS, Clip, Manifest, RecordsError
+from djnet.spec import CLIP_SECONDS
+from preprocessing import job, splits
+from preprocessing.clips import Planned, Settings, choose_starts, prepare
+from preprocessing.corpora import Corpus, Skipped, Track, folder, free, synthetic
+from preprocessing.shards import Part, Parts, write_shards
+
+_AUDIO = flags.DEFINE_string("audio", None, "A folder of your own music, in place of --corpus.")
+_CORPUS = flags.DEFINE_enum("corpus", "small", [*free.SETS, "synthetic"], "Free recordings in three sizes, or generated songs.")
+_OUTPUT = flags.DEFINE_string("output", "data", "Folder for the records.")
+_CACHE = flags.DEFINE_string("cache", "~/.cache/djnet", "Folder for downloads and other things worth keeping.")
+_SEED = flags.DEFINE_integer("seed", 0, "Seed of everything that is drawn at random.")
+_SONGS = flags.DEFINE_integer("songs", 60, "Number of generated songs, with --corpus=synthetic.", lower_bound=1)
+_CLIPS = flags.DEFINE_integer("clips_per_track", 10, "At most that many clips of 24 s from a track.")
+_MARGIN = flags.DEFINE_float("margin_seconds", 3.0, "Music kept before and after a clip, so that training can shift it.")
+_FIRST = flags.DEFINE_bool("first_only", False, "Only the first 24 s of a track, as in the paper.")
+_SPLIT = flags.DEFINE_list("split", ["0.62", "0.19", "0.19"], "Shares of training, validation and test.")
+_SPLIT_BY = flags.DEFINE_enum("split_by", "track", ["track", "group"], "What must not stand in two splits.")
+_GZIP = flags.DEFINE_bool("gzip", False, "Compress the shards.")
+_WORKERS = flags.DEFINE_integer("workers", os.cpu_count() or 1, "Processes that decode music.", lower_bound=1)
+
+log = logging.getLogger("preprocess")
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a run did."""
+
+    manifest: Manifest
+    skipped: list[Skipped]
+
+
+def build(corpus: Corpus, output: Path, settings: Settings, workers: int = 1, compress: bool = False) -> Summary:
+    """Turn a corpus into records below `output`, going on from what an earlier run left there."""
+    output.mkdir(parents=True, exist_ok=True)
+    with _locked(output):
+        tracks, seconds, skipped = _plan(corpus, settings, workers)
+        skipped = corpus.skipped + skipped
+        about = {
+            "corpus": {"name": corpus.name, "hash": digest_json(sorted(track.content for track in tracks))},
+            "settings": asdict(settings) | {"split": list(settings.split)},
+        }
+        if (found := _finished(output, about, compress)) is not None:
+            log.info("%s is up to date.", output)
+            return Summary(found, skipped)
+        parts = Parts(output)
+        done = _prepare_all(tracks, seconds, settings, parts, workers)
+        skipped += [Skipped(track.path, part.error) for track, part in zip(tracks, done, strict=True) if part.error]
+        write_skipped(output / "skipped.csv", skipped)
+        if not any(part.clips for part in done):
+            parts.remove()
+            raise job.JobError(f"No music that can be used in {corpus.name}: {_reasons(skipped)}. See {output}/skipped.csv.")
+        write_shards(output, parts, done, about, compress)
+        return Summary(Manifest.read(output), skipped)
+
+
+def write_skipped(path: Path, skipped: list[Skipped]) -> None:
+    """List what was left out, and why."""
+    with whole_file(path) as partial, open(partial, "w", newline="", encoding="utf-8", errors="backslashreplace") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["path", "reason"])
+        writer.writerows((item.path, item.reason) for item in skipped)
+
+
+@contextlib.contextmanager
+def _locked(output: Path) -> Iterator[None]:
+    """One run a folder; the system lets go of the lock even if the run is killed."""
+    with open(output / ".lock", "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise job.JobError(f"Another run is writing to {output}: wait for it, or choose another --output.") from None
+        yield
+
+
+def _plan(corpus: Corpus, settings: Settings, workers: int) -> tuple[list[Planned], dict[str, float], list[Skipped]]:
+    """Look at every file: -> tracks to use, their lengths, and what is left out."""
+    ordered = sorted(corpus.tracks, key=lambda track: track.id)
+    probes = joblib.Parallel(workers, return_as="generator")(joblib.delayed(_probe)(track.path) for track in ordered)
+    kept: list[tuple[Track, audio.Probe]] = []
+    skipped: list[Skipped] = []
+    first_of: dict[str, str] = {}
+    for track, found in zip(ordered, tqdm(probes, desc="look", total=len(ordered), unit="file"), strict=True):
+        if isinstance(found, str):
+            skipped.append(Skipped(track.path, found))
+        elif found.seconds < CLIP_SECONDS:
+            skipped.append(Skipped(track.path, f"has {found.seconds:.1f} s, a clip needs {CLIP_SECONDS:g} s."))
+        elif (same := first_of.get(found.content) or first_of.get(found.sound)) is not None:
+            skipped.append(Skipped(track.path, f"is the same audio as {same!r}; one copy is kept."))
+        else:
+            first_of[found.content] = first_of[found.sound] = track.path
+            kept.append((track, found))
+    by_group = settings.split_by == "group"
+    assigned = splits.assign([track.group if by_group else found.content for track, found in kept], settings.split)
+    tracks = [
+        Planned(
+            track.id,
+            track.path,
+            track.group,
+            found.content,
+            assigned[track.group if by_group else found.content],
+            choose_starts(found.seconds, found.content, settings),
+        )
+        for track, found in kept
+    ]
+    return tracks, {found.content: found.seconds for _, found in kept}, skipped
+
+
+def _probe(path: str) -> audio.Probe | str:
+    """A file's length and hashes, or the reason why it cannot be used."""
+    try:
+        return audio.probe(path)
+    except audio.AudioError as error:
+        return error.reason
+
+
+def _finished(output: Path, about: dict, compress: bool) -> Manifest | None:
+    """The manifest in a folder if it is of just this music and these settings, with every shard in order."""
+    try:
+        manifest = Manifest.read(output)
+        if any(manifest.content.get(name) != value for name, value in (about | {"gzip": compress}).items()):
+            log.info("%s holds other records (%s); they are replaced.", output, manifest.content["corpus"]["name"])
+            return None
+        for split in SPLITS:
+            manifest.shards(split)
+        return manifest
+    except RecordsError as error:
+        if (output / MANIFEST).exists():
+            log.warning("%s", error)
+        return None
+
+
+def _prepare_all(
+    tracks: list[Planned], seconds: dict[str, float], settings: Settings, parts: Parts, workers: int
+) -> list[Part]:
+    """Records of every track, one part each; parts of an earlier run are kept."""
+    keys = [_part_key(track, settings) for track in tracks]
+    done = {key: part for key in keys if (part := parts.find(key)) is not None}
+    todo = [(key, track) for key, track in zip(keys, tracks, strict=True) if key not in done]
+    work = (joblib.delayed(_prepare)(key, track, seconds[track.content], settings) for key, track in todo)
+    results = joblib.Parallel(workers, return_as="generator_unordered", pre_dispatch="2*n_jobs", batch_size=1)(work)
+    split_of = {key: track.split for key, track in todo}
+    with tqdm(desc="clips", total=sum(len(track.starts) for track in tracks), unit="clip") as bar:
+        bar.update(sum(part.clips + part.silent for part in done.values()))
+        for key, clips, silent, error in results:
+            done[key] = parts.add(key, split_of[key], clips, silent, error)
+            bar.update(len(clips) + silent)
+    return [done[key] for key in keys]
+
+
+def _prepare(key: str, track: Planned, seconds: float, settings: Settings) -> tuple[str, list[Clip], int, str]:
+    """Runs in a worker: everything of a track but the writing, and no TensorFlow."""
+    try:
+        prepared = prepare(track, seconds, settings)
+    except audio.AudioError as error:
+        return key, [], 0, error.reason
+    return key, prepared.clips, prepared.silent, "" if prepared.clips else "is silent or constant."
+
+
+def _part_key(track: Planned, settings: Settings) -> str:
+    """A name that changes with anything a track's records depend on; it begins with the content's hash."""
+    facts = [FEATURES, settings.margin_seconds, track.id, track.group, track.split, track.starts]
+    return f"{track.content}-{digest_json(facts)[:12]}"
+
+
+def _reasons(skipped: list[Skipped]) -> str:
+    if not skipped:
+        return "there are no music files"
+    common = Counter(item.reason for item in skipped).most_common(1)[0]
+    return f"{len(skipped)} files left out, the first reason is: {common[0].rstrip('.')}"
+
+
+def _corpus(cache: Path) -> Corpus:
+    """The corpus that the flags ask for."""
+    if _AUDIO.value is not None:
+        where = Path(_AUDIO.value).expanduser()
+        if not where.is_dir():
+            raise job.JobError(f"--audio={_AUDIO.value}: there is no such folder.")
+        return folder.corpus(where)
+    if _CORPUS.value == "synthetic":
+        return synthetic.corpus(_SONGS.value, _SEED.value, cache)
+    return free.corpus(_CORPUS.value, cache)
+
+
+def _settings() -> Settings:
+    try:
+        shares = tuple(float(share) for share in _SPLIT.value)
+        return Settings(_SEED.value, _CLIPS.value, _MARGIN.value, _FIRST.value, shares, _SPLIT_BY.value)
+    except ValueError as error:
+        raise job.JobError(str(error)) from error
+
+
+def main(argv: Sequence[str]) -> None:
+    """Read the flags, build, and say what was done."""
+    if len(argv) > 1:
+        raise job.JobError(f"Not a flag: {argv[1]!r} (--help lists the flags).")
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr, force=True)
+    settings = _settings()
+    output = Path(_OUTPUT.value).expanduser()
+    summary = build(_corpus(Path(_CACHE.value).expanduser()), output, settings, _WORKERS.value, _GZIP.value)
+    content = summary.manifest.content
+    counts = ", ".join(f"{split} {content['splits'][split]['clips']}" for split in SPLITS)
+    print(f"{output}: {content['corpus']['name']}, clips: {counts}; {content['silent_clips']} silent clips left out.")
+    if summary.skipped:
+        print(f"{len(summary.skipped)} files were left out: {output / 'skipped.csv'} says which and why.")
+
+
+if __name__ == "__main__":
+    job.run(main)

@@ -1,0 +1,139 @@
+"""A track -> its clips: where they lie, and their features."""
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from djnet import audio, spec
+from djnet.features import log_mel
+from djnet.fragments import equal_cuts
+from djnet.pairs import pairs_of
+from djnet.records import SPLITS, Clip, Segmentation
+from djnet.rng import rng_for
+
+# Decoding rounds to whole samples of the file's own rate, so a clip asks for a little more than it needs.
+_SLACK_SECONDS = 0.01
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a clip's record depends on, besides the track; it is saved in the manifest."""
+
+    seed: int = 0
+    clips_per_track: int = 10
+    margin_seconds: float = 3.0
+    first_only: bool = False
+    split: tuple[float, ...] = (0.62, 0.19, 0.19)
+    split_by: str = "track"
+
+    def __post_init__(self) -> None:
+        if self.clips_per_track < 1:
+            raise ValueError(f"clips_per_track must be at least 1, got {self.clips_per_track}.")
+        if not 0 <= self.margin_seconds <= 60:
+            raise ValueError(f"margin_seconds must lie between 0 and 60, got {self.margin_seconds:g}.")
+        if len(self.split) != len(SPLITS) or min(self.split) <= 0 or abs(sum(self.split) - 1) > 1e-6:
+            raise ValueError(f"split must be three shares above 0 that add up to 1, got {self.split}.")
+        if self.split_by not in ("track", "group"):
+            raise ValueError(f"split_by must be track or group, got {self.split_by!r}.")
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A track that will be turned into records."""
+
+    id: str
+    path: str
+    group: str
+    content: str
+    split: str
+    starts: tuple[float, ...]  # of its clips, in seconds
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A track's clips; those that are silent or constant are left out and counted."""
+
+    clips: list[Clip]
+    silent: int
+
+
+def choose_starts(seconds: float, content: str, settings: Settings) -> tuple[float, ...]:
+    """Starts of the clips of a track that long: at random, never overlapping, in order; none if it is too short."""
+    count = int(seconds / spec.CLIP_SECONDS)
+    if settings.first_only:
+        return (0.0,) if count else ()
+    count = min(count, settings.clips_per_track)
+    slack = seconds - count * spec.CLIP_SECONDS - 2 * _SLACK_SECONDS
+    places = np.sort(rng_for(settings.seed, "clips", content).uniform(0, max(slack, 0.0), count))
+    return tuple(float(round(place + i * spec.CLIP_SECONDS, 3)) for i, place in enumerate(places))
+
+
+def prepare(track: Planned, seconds: float, settings: Settings) -> Prepared:
+    """Decode a track where its clips are, and compute their records."""
+    spans = [_Span.around(start, seconds, settings.margin_seconds) for start in track.starts]
+    clips: list[Clip] = []
+    for run in _runs(spans):
+        first = run[0].begin
+        samples = audio.load(track.path, first, run[-1].end - first + _SLACK_SECONDS)
+        for span in run:
+            piece = samples[round((span.begin - first) * spec.SAMPLE_RATE_HZ) :][: span.hops * spec.HOP_SAMPLES]
+            if clip := _clip(track, span, piece):
+                clips.append(clip)
+    return Prepared(clips, len(spans) - len(clips))
+
+
+@dataclass(frozen=True)
+class _Span:
+    """A clip with as much around it as the margin and the track allow."""
+
+    begin: float  # seconds of the track
+    hops: int
+    offset: int  # hops before the clip
+
+    @property
+    def end(self) -> float:
+        return self.begin + spec.hops_to_seconds(self.hops)
+
+    @classmethod
+    def around(cls, start: float, seconds: float, margin: float) -> "_Span":
+        before = int(min(margin, start) * spec.HOPS_PER_SECOND)
+        left = max(0.0, seconds - start - spec.CLIP_SECONDS)
+        after = int(min(margin, left) * spec.HOPS_PER_SECOND)
+        return cls(start - spec.hops_to_seconds(before), before + spec.CLIP_HOPS + after, before)
+
+
+def _runs(spans: list[_Span]) -> list[list[_Span]]:
+    """Spans that overlap are decoded together."""
+    runs: list[list[_Span]] = []
+    for span in spans:
+        if runs and span.begin <= runs[-1][-1].end:
+            runs[-1].append(span)
+        else:
+            runs.append([span])
+    return runs
+
+
+def _clip(track: Planned, span: _Span, samples: np.ndarray) -> Clip | None:
+    own = samples[span.offset * spec.HOP_SAMPLES :][: spec.CLIP_HOPS * spec.HOP_SAMPLES]
+    if len(own) < spec.CLIP_HOPS * spec.HOP_SAMPLES:
+        raise audio.AudioError(track.path, f"is cut off or damaged: it ends within the clip at {span.begin:.1f} s.")
+    if own.std() < spec.SILENCE:
+        return None
+    return Clip(
+        id=f"{track.id}@{span.begin + spec.hops_to_seconds(span.offset):.3f}",
+        track=track.id,
+        group=track.group,
+        split=track.split,
+        start=span.begin,
+        offset=span.offset,
+        mel=log_mel(samples).astype(np.float16),
+        segmentations={
+            f"fixed/{n}": Segmentation(span.offset + equal, pairs) for n, (equal, pairs) in _fixed_games().items()
+        },
+    )
+
+
+@cache
+def _fixed_games() -> dict[int, tuple[np.ndarray, list]]:
+    return {n: (equal_cuts(spec.CLIP_HOPS, n), pairs_of(n)) for n in spec.JIGSAW_SIZES}

@@ -1,0 +1,27 @@
+"""Any folder of music: every file that can be decoded, however deep; a track's group is its folder."""
+
+import os
+from pathlib import Path
+
+from djnet.audio import CONVERTIBLE, READABLE
+from preprocessing.corpora import Corpus, Track
+
+
+def corpus(folder: str | Path) -> Corpus:
+    """The music below a folder. Files in formats that are not read are in the list too, to be named later."""
+    folder = Path(folder).expanduser()
+    tracks = []
+    seen: set[tuple[int, int]] = set()
+    for where, folders, names in os.walk(folder, followlinks=True):
+        status = os.stat(where)
+        if (status.st_dev, status.st_ino) in seen:  # a link back to a folder above, or a second way to the same one
+            folders.clear()
+            continue
+        seen.add((status.st_dev, status.st_ino))
+        folders.sort()
+        for name in sorted(names):
+            path = Path(where, name)
+            if path.suffix.lower() in READABLE | CONVERTIBLE and not name.startswith("."):
+                relative = path.relative_to(folder)
+                tracks.append(Track(str(relative), str(path), str(relative.parent), "own"))
+    return Corpus(folder.resolve().name or "folder", tracks)

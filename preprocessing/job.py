@@ -1,0 +1,47 @@
+"""How every job starts and ends: flags in, one clear line and an exit code out."""
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+from absl import app, flags
+
+from djnet.audio import AudioError
+from djnet.records import RecordsError
+
+
+class JobError(ValueError):
+    """Something the person at the keyboard can put right; the message says how."""
+
+
+def run(main: Callable[[Sequence[str]], int | None]) -> None:
+    """Parse the flags and run `main`; exit code 2 for wrong flags or input, 130 after Ctrl-C."""
+    app.run(lambda argv: _guarded(main, argv), flags_parser=_parse)
+
+
+def _parse(argv: Sequence[str]) -> list[str]:
+    try:
+        return app.parse_flags_with_usage(argv) if _asks_for_help(argv) else flags.FLAGS(list(argv))
+    except flags.Error as error:
+        fail(f"{error} (--help lists the flags)")
+
+
+def _guarded(main: Callable[[Sequence[str]], int | None], argv: Sequence[str]) -> int:
+    try:
+        return main(argv) or 0
+    except (JobError, AudioError, RecordsError) as error:
+        fail(str(error))
+    except KeyboardInterrupt:
+        fail("Stopped. The same command goes on from here.", code=130)
+    except OSError as error:
+        fail(f"{error.filename or 'The disk'}: {error.strerror or error}.", code=1)
+
+
+def fail(message: str, code: int = 2) -> NoReturn:
+    """End the program with one line on standard error."""
+    print(" ".join(message.split()), file=sys.stderr)
+    sys.exit(code)
+
+
+def _asks_for_help(argv: Sequence[str]) -> bool:
+    return any(word.lstrip("-").startswith("help") for word in argv[1:])

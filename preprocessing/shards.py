@@ -1,0 +1,142 @@
+"""Finished tracks -> shards and manifest.
+
+Each finished track is one small file of records (a part) with a JSON beside it that is written last: a part with its
+JSON is whole. When all parts are there, they are joined to shards in the order of their hashes, which mixes tracks
+well and does not depend on who finished first. TFRecord files can be joined byte by byte.
+"""
+
+import gzip
+import hashlib
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from djnet.files import digest_json, whole_file, write_json
+from djnet.records import FEATURES, MANIFEST, SPLITS, VERSION, Clip, write_file
+
+SHARD_BYTES = 100 << 20
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is known of a finished track; `error` says why it has no records."""
+
+    key: str
+    split: str
+    clips: int = 0
+    silent: int = 0
+    bytes: int = 0
+    frames: int = 0
+    sums: Sequence[float] = ()  # of each mel bin, over all stored frames
+    squares: Sequence[float] = ()
+    error: str = ""
+
+
+class Parts:
+    """The finished tracks of a folder."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder / ".parts"
+
+    def find(self, key: str) -> Part | None:
+        """A finished part, or nothing."""
+        try:
+            return Part(**json.loads((self.folder / f"{key}.json").read_text(encoding="ascii")))
+        except (FileNotFoundError, ValueError, TypeError):
+            return None
+
+    def add(self, key: str, split: str, clips: list[Clip], silent: int, error: str = "") -> Part:
+        """Write a track's records."""
+        self.folder.mkdir(exist_ok=True)
+        sums = squares = np.zeros(0)
+        size = 0
+        if clips:
+            with whole_file(self.records(key)) as partial:
+                write_file(partial, clips)
+                size = partial.stat().st_size
+            sums = sum(clip.mel.sum(axis=0, dtype=np.float64) for clip in clips)
+            squares = sum(np.square(clip.mel, dtype=np.float64).sum(axis=0) for clip in clips)
+        frames = sum(len(clip.mel) for clip in clips)
+        part = Part(key, split, len(clips), silent, size, frames, list(sums), list(squares), error)
+        write_json(self.folder / f"{key}.json", part.__dict__)
+        return part
+
+    def records(self, key: str) -> Path:
+        """The file with a part's records."""
+        return self.folder / f"{key}.tfrecord"
+
+    def remove(self) -> None:
+        """Forget all parts; the shards hold their records now."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def write_shards(folder: Path, parts: Parts, done: list[Part], about: dict[str, Any], compress: bool) -> dict[str, Any]:
+    """Join parts to shards and write the manifest last: -> the manifest."""
+    (folder / MANIFEST).unlink(missing_ok=True)  # from here on the old shards are replaced
+    splits: dict[str, Any] = {}
+    for split in SPLITS:
+        own = sorted((part for part in done if part.split == split and part.clips), key=lambda part: part.key)
+        groups = _pack(own)
+        splits[split] = {
+            "tracks": len(own),
+            "clips": sum(part.clips for part in own),
+            "shards": [
+                _write_shard(folder / f"{split}-{i:05d}-of-{len(groups):05d}.tfrecord", parts, group, compress)
+                for i, group in enumerate(groups)
+            ],
+        }
+    mean, std = _moments([part for part in sorted(done, key=lambda part: part.key) if part.split == "train"])
+    manifest = {"version": VERSION, "features": FEATURES, **about, "gzip": compress, "splits": splits}
+    manifest |= {"silent_clips": sum(part.silent for part in done), "mean": mean, "std": std}
+    write_json(folder / MANIFEST, manifest | {"hash": digest_json(manifest)})
+    current = {shard["name"] for split in splits.values() for shard in split["shards"]}
+    for path in folder.glob("*-of-*.tfrecord"):
+        if path.name not in current:
+            path.unlink()
+    parts.remove()
+    return manifest
+
+
+def _pack(parts: list[Part]) -> list[list[Part]]:
+    """Split a list of parts into runs of about SHARD_BYTES each."""
+    total = sum(part.bytes for part in parts)
+    count = max(1, round(total / SHARD_BYTES)) if parts else 0
+    groups: list[list[Part]] = [[] for _ in range(count)]
+    before = 0
+    for part in parts:
+        groups[before * count // total].append(part)
+        before += part.bytes
+    return [group for group in groups if group]
+
+
+def _write_shard(path: Path, parts: Parts, group: list[Part], compress: bool) -> dict[str, Any]:
+    with whole_file(path) as partial:
+        with open(partial, "wb") as raw:
+            out: IO[bytes] = gzip.GzipFile("", "wb", 6, raw, mtime=0) if compress else raw  # type: ignore[assignment]
+            for part in group:
+                with open(parts.records(part.key), "rb") as records:
+                    shutil.copyfileobj(records, out, 1 << 20)
+            if compress:
+                out.close()
+        with open(partial, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        size = partial.stat().st_size
+    return {"name": path.name, "clips": sum(part.clips for part in group), "bytes": size, "sha256": digest}
+
+
+def _moments(parts: list[Part]) -> tuple[list[float], list[float]]:
+    """Mean and standard deviation of each mel bin; a bin that never changes gets 1, so that it can be divided by."""
+    parts = [part for part in parts if part.frames]
+    if not parts:
+        bins = int(FEATURES["mel_bins"])
+        return [0.0] * bins, [1.0] * bins
+    frames = sum(part.frames for part in parts)
+    mean = np.sum([part.sums for part in parts], axis=0) / frames
+    variance = np.sum([part.squares for part in parts], axis=0) / frames - mean**2
+    std = np.sqrt(np.maximum(variance, 0.0))
+    return [round(float(x), 6) for x in mean], [round(float(x), 6) if x > 1e-3 else 1.0 for x in std]

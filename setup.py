@@ -1,0 +1,47 @@
+"""Packaging of djnet: `pip install .` or, with everything a developer needs, `make`."""
+
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+HERE = Path(__file__).parent
+VERSION = "0.1.0"
+
+setup(
+    name="djnet",
+    version=VERSION,
+    description="Puts pieces of music in order: music puzzle games and medleys with a similarity embedding network",
+    long_description=(HERE / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    python_requires=">=3.11",
+    packages=find_packages(include=["djnet*", "preprocessing*", "experiments*"]),
+    package_data={"djnet": ["weights/*"], "preprocessing.corpora": ["*.csv"]},
+    entry_points={"console_scripts": ["djnet = experiments.console:main"]},
+    install_requires=[
+        "absl-py>=2.0",
+        "joblib>=1.3",
+        "keras>=3.5,<4",
+        "librosa>=0.10.2,<1",
+        "matplotlib>=3.8",
+        "numpy>=1.26,<2",
+        "pandas>=2.2",
+        "scipy>=1.11",
+        "soundfile>=0.12.1",
+        "soxr>=0.4",
+        "tensorflow>=2.16,<2.22",
+        "tensorflow-io>=0.37; sys_platform == 'linux' and python_version < '3.13'",
+        "tqdm>=4.66",
+    ],
+    extras_require={
+        # madmom 0.16.1 compiles only with Cython and NumPy already installed and build isolation off: see `make madmom`.
+        "downbeats": ["madmom==0.16.1", "mido>=1.3", "setuptools<81"],
+        "dev": ["hypothesis>=6.100", "mir_eval>=0.7", "mypy>=1.10", "pytest>=8.0", "ruff>=0.5"],
+    },
+    classifiers=[
+        "License :: OSI Approved :: Apache Software License",
+        "Programming Language :: Python :: 3.11",
+        "Programming Language :: Python :: 3.12",
+        "Topic :: Multimedia :: Sound/Audio :: Analysis",
+    ],
+)
