@@ -9,7 +9,7 @@ FLAGS       ?=
 
 BIN       := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
-PIP       := $(BIN)/pip --quiet --disable-pip-version-check install --constraint $(CONSTRAINTS)
+PIP       := $(BIN)/pip --quiet --quiet --disable-pip-version-check install --constraint $(CONSTRAINTS)
 SOURCES   := setup.py djnet preprocessing experiments tests benchmarks
 
 .DEFAULT_GOAL := help

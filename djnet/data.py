@@ -70,7 +70,7 @@ def fragment_batches(
     return dataset.padded_batch(batch_size, padded_shapes=shapes).prefetch(tf.data.AUTOTUNE)
 
 
-def _has(name: str):  # noqa: ANN202
+def _has(name: str):
     """Keep the clips that have a segmentation: not every clip can be cut at downbeats."""
     schema = {name: tf.io.FixedLenSequenceFeature([], tf.int64, allow_missing=True)}
     return lambda data: tf.size(tf.io.parse_single_example(data, schema)[name]) > 0

@@ -4,6 +4,7 @@ A record holds a clip's log-mel once, as float16 before normalisation, somewhat 
 goes on (so that training can shift the start), and for each segmentation its cuts and labelled pairs as indices.
 """
 
+import errno
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
@@ -123,12 +124,15 @@ def deserialize(data: bytes) -> Clip:
 
 
 def write_file(path: Path, clips: Iterable[Clip]) -> None:
-    """Write clips as one uncompressed TFRecord file."""
+    """Write clips as one uncompressed TFRecord file; an OSError if the disk does not take them."""
     import tensorflow as tf
 
-    with tf.io.TFRecordWriter(str(path)) as writer:
-        for clip in clips:
-            writer.write(serialize(clip))
+    try:
+        with tf.io.TFRecordWriter(str(path)) as writer:
+            for clip in clips:
+                writer.write(serialize(clip))
+    except tf.errors.OpError as error:
+        raise OSError(errno.EIO, error.message.rstrip("."), str(path)) from error
 
 
 @dataclass(frozen=True)
@@ -144,20 +148,28 @@ class Manifest:
         folder = Path(folder)
         path = folder / MANIFEST
         if not path.is_file():
-            raise RecordsError(f"{path} is missing: no finished records there. Make them with: make preprocess DATA={folder}")
+            raise RecordsError(
+                f"{path} is missing: no finished records there. Make them with: make preprocess DATA={folder}"
+            )
         try:
             content = json.loads(path.read_text(encoding="ascii"))
             stated = content.pop("hash")
         except (ValueError, KeyError) as error:
-            raise RecordsError(f"{path} is damaged ({error}). Remove it and run: make preprocess DATA={folder}") from error
+            raise RecordsError(
+                f"{path} is damaged ({error}). Remove it and run: make preprocess DATA={folder}"
+            ) from error
         if content.get("version") != VERSION:
             raise RecordsError(f"{path} has format {content.get('version')}, this program reads format {VERSION}.")
         if stated != digest_json(content):
-            raise RecordsError(f"{path} was changed after it was written. Remove it and run: make preprocess DATA={folder}")
+            raise RecordsError(
+                f"{path} was changed after it was written. Remove it and run: make preprocess DATA={folder}"
+            )
         for name, value in FEATURES.items():
             if content["features"].get(name) != value:
                 found = content["features"].get(name)
-                raise RecordsError(f"{folder} was made with {name} = {found}, this program needs {value}: make it again.")
+                raise RecordsError(
+                    f"{folder} was made with {name} = {found}, this program needs {value}: make it again."
+                )
         return cls(folder, content)
 
     @property

@@ -31,13 +31,17 @@ from preprocessing.corpora import Corpus, Skipped, Track, folder, free, syntheti
 from preprocessing.shards import Part, Parts, write_shards
 
 _AUDIO = flags.DEFINE_string("audio", None, "A folder of your own music, in place of --corpus.")
-_CORPUS = flags.DEFINE_enum("corpus", "small", [*free.SETS, "synthetic"], "Free recordings in three sizes, or generated songs.")
+_CORPUS = flags.DEFINE_enum(
+    "corpus", "small", [*free.SETS, "synthetic"], "Free recordings in three sizes, or generated songs."
+)
 _OUTPUT = flags.DEFINE_string("output", "data", "Folder for the records.")
 _CACHE = flags.DEFINE_string("cache", "~/.cache/djnet", "Folder for downloads and other things worth keeping.")
 _SEED = flags.DEFINE_integer("seed", 0, "Seed of everything that is drawn at random.")
 _SONGS = flags.DEFINE_integer("songs", 60, "Number of generated songs, with --corpus=synthetic.", lower_bound=1)
 _CLIPS = flags.DEFINE_integer("clips_per_track", 10, "At most that many clips of 24 s from a track.")
-_MARGIN = flags.DEFINE_float("margin_seconds", 3.0, "Music kept before and after a clip, so that training can shift it.")
+_MARGIN = flags.DEFINE_float(
+    "margin_seconds", 3.0, "Music kept before and after a clip, so that training can shift it."
+)
 _FIRST = flags.DEFINE_bool("first_only", False, "Only the first 24 s of a track, as in the paper.")
 _SPLIT = flags.DEFINE_list("split", ["0.62", "0.19", "0.19"], "Shares of training, validation and test.")
 _SPLIT_BY = flags.DEFINE_enum("split_by", "track", ["track", "group"], "What must not stand in two splits.")
@@ -74,14 +78,19 @@ def build(corpus: Corpus, output: Path, settings: Settings, workers: int = 1, co
         write_skipped(output / "skipped.csv", skipped)
         if not any(part.clips for part in done):
             parts.remove()
-            raise job.JobError(f"No music that can be used in {corpus.name}: {_reasons(skipped)}. See {output}/skipped.csv.")
+            raise job.JobError(
+                f"No music that can be used in {corpus.name}: {_reasons(skipped)}. See {output}/skipped.csv."
+            )
         write_shards(output, parts, done, about, compress)
         return Summary(Manifest.read(output), skipped)
 
 
 def write_skipped(path: Path, skipped: list[Skipped]) -> None:
     """List what was left out, and why."""
-    with whole_file(path) as partial, open(partial, "w", newline="", encoding="utf-8", errors="backslashreplace") as file:
+    with (
+        whole_file(path) as partial,
+        open(partial, "w", newline="", encoding="utf-8", errors="backslashreplace") as file,
+    ):
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["path", "reason"])
         writer.writerows((item.path, item.reason) for item in skipped)
@@ -94,7 +103,9 @@ def _locked(output: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise job.JobError(f"Another run is writing to {output}: wait for it, or choose another --output.") from None
+            raise job.JobError(
+                f"Another run is writing to {output}: wait for it, or choose another --output."
+            ) from None
         yield
 
 

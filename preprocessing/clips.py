@@ -47,7 +47,7 @@ class Planned:
     group: str
     content: str
     split: str
-    starts: tuple[float, ...]  # of its clips, in seconds
+    starts: tuple[int, ...]  # of its clips, in hops
 
 
 @dataclass(frozen=True)
@@ -58,15 +58,15 @@ class Prepared:
     silent: int
 
 
-def choose_starts(seconds: float, content: str, settings: Settings) -> tuple[float, ...]:
-    """Starts of the clips of a track that long: at random, never overlapping, in order; none if it is too short."""
+def choose_starts(seconds: float, content: str, settings: Settings) -> tuple[int, ...]:
+    """Hops at which the clips of a track begin: at random, never overlapping, in order; none if it is too short."""
     count = int(seconds / spec.CLIP_SECONDS)
     if settings.first_only:
-        return (0.0,) if count else ()
+        return (0,) if count else ()
     count = min(count, settings.clips_per_track)
-    slack = seconds - count * spec.CLIP_SECONDS - 2 * _SLACK_SECONDS
-    places = np.sort(rng_for(settings.seed, "clips", content).uniform(0, max(slack, 0.0), count))
-    return tuple(float(round(place + i * spec.CLIP_SECONDS, 3)) for i, place in enumerate(places))
+    slack = int((seconds - _SLACK_SECONDS) * spec.HOPS_PER_SECOND) - count * spec.CLIP_HOPS
+    places = np.sort(rng_for(settings.seed, "clips", content).integers(0, max(slack, 0) + 1, count))
+    return tuple(int(place) + i * spec.CLIP_HOPS for i, place in enumerate(places))
 
 
 def prepare(track: Planned, seconds: float, settings: Settings) -> Prepared:
@@ -74,33 +74,33 @@ def prepare(track: Planned, seconds: float, settings: Settings) -> Prepared:
     spans = [_Span.around(start, seconds, settings.margin_seconds) for start in track.starts]
     clips: list[Clip] = []
     for run in _runs(spans):
-        first = run[0].begin
-        samples = audio.load(track.path, first, run[-1].end - first + _SLACK_SECONDS)
+        first = spec.hops_to_seconds(run[0].begin)
+        samples = audio.load(track.path, first, spec.hops_to_seconds(run[-1].end) - first + _SLACK_SECONDS)
         for span in run:
-            piece = samples[round((span.begin - first) * spec.SAMPLE_RATE_HZ) :][: span.hops * spec.HOP_SAMPLES]
-            if clip := _clip(track, span, piece):
+            own = samples[(span.begin - run[0].begin) * spec.HOP_SAMPLES :][: span.hops * spec.HOP_SAMPLES]
+            if clip := _clip(track, span, own):
                 clips.append(clip)
     return Prepared(clips, len(spans) - len(clips))
 
 
 @dataclass(frozen=True)
 class _Span:
-    """A clip with as much around it as the margin and the track allow."""
+    """A clip with as much around it as the margin and the track allow, in hops of the track."""
 
-    begin: float  # seconds of the track
+    begin: int
     hops: int
     offset: int  # hops before the clip
 
     @property
-    def end(self) -> float:
-        return self.begin + spec.hops_to_seconds(self.hops)
+    def end(self) -> int:
+        return self.begin + self.hops
 
     @classmethod
-    def around(cls, start: float, seconds: float, margin: float) -> "_Span":
-        before = int(min(margin, start) * spec.HOPS_PER_SECOND)
-        left = max(0.0, seconds - start - spec.CLIP_SECONDS)
-        after = int(min(margin, left) * spec.HOPS_PER_SECOND)
-        return cls(start - spec.hops_to_seconds(before), before + spec.CLIP_HOPS + after, before)
+    def around(cls, start: int, seconds: float, margin_seconds: float) -> "_Span":
+        margin = int(margin_seconds * spec.HOPS_PER_SECOND)
+        left = int((seconds - _SLACK_SECONDS) * spec.HOPS_PER_SECOND) - start - spec.CLIP_HOPS
+        before, after = min(margin, start), max(0, min(margin, left))
+        return cls(start - before, before + spec.CLIP_HOPS + after, before)
 
 
 def _runs(spans: list[_Span]) -> list[list[_Span]]:
@@ -117,21 +117,25 @@ def _runs(spans: list[_Span]) -> list[list[_Span]]:
 def _clip(track: Planned, span: _Span, samples: np.ndarray) -> Clip | None:
     own = samples[span.offset * spec.HOP_SAMPLES :][: spec.CLIP_HOPS * spec.HOP_SAMPLES]
     if len(own) < spec.CLIP_HOPS * spec.HOP_SAMPLES:
-        raise audio.AudioError(track.path, f"is cut off or damaged: it ends within the clip at {span.begin:.1f} s.")
+        raise audio.AudioError(track.path, f"is cut off or damaged: it ends within the clip at {_seconds(span):.1f} s.")
     if own.std() < spec.SILENCE:
         return None
     return Clip(
-        id=f"{track.id}@{span.begin + spec.hops_to_seconds(span.offset):.3f}",
+        id=f"{track.id}@{_seconds(span):.3f}",
         track=track.id,
         group=track.group,
         split=track.split,
-        start=span.begin,
+        start=spec.hops_to_seconds(span.begin),
         offset=span.offset,
         mel=log_mel(samples).astype(np.float16),
         segmentations={
             f"fixed/{n}": Segmentation(span.offset + equal, pairs) for n, (equal, pairs) in _fixed_games().items()
         },
     )
+
+
+def _seconds(span: _Span) -> float:
+    return spec.hops_to_seconds(span.begin + span.offset)
 
 
 @cache

@@ -1,5 +1,6 @@
 """How every job starts and ends: flags in, one clear line and an exit code out."""
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn
@@ -8,6 +9,8 @@ from absl import app, flags
 
 from djnet.audio import AudioError
 from djnet.records import RecordsError
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow reads this once, when it is imported
 
 
 class JobError(ValueError):

@@ -21,7 +21,7 @@ def assign(keys: list[str], shares: tuple[float, ...]) -> dict[str, str]:
             counts = {name: list(found.values()).count(name) for name in SPLITS}
             spare = [key for key in found if counts[found[key]] > 1]
             low, high = bounds[split]
-            nearest = min(spare, key=lambda key: (max(low - places[key], places[key] - high), key))  # noqa: B023
+            nearest = min(spare, key=lambda key: (max(low - places[key], places[key] - high), key))
             found[nearest] = split
     return found
 

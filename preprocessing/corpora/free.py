@@ -65,7 +65,9 @@ def corpus(which: str, cache: Path) -> Corpus:
             if path.is_file():
                 tracks.append(Track(f"{package}/{recording.path}", str(path), package, recording.licence))
             else:
-                reason = f"is not in this system's version of the package {package}, or differs from the listed recording."
+                reason = (
+                    f"is not in this system's version of the package {package}, or differs from the listed recording."
+                )
                 skipped.append(Skipped(f"{package}/{recording.path}", reason))
     return Corpus(f"free-{which}", tracks, skipped)
 

@@ -19,7 +19,16 @@ from preprocessing.corpora import Corpus, Track
 MAJOR, MINOR = (0, 2, 4, 5, 7, 9, 11), (0, 2, 3, 5, 7, 8, 10)
 # Degrees of the scale, a chord a bar.
 PROGRESSIONS = ((0, 4, 5, 3), (0, 5, 3, 4), (5, 3, 0, 4), (0, 3, 1, 4), (0, 2, 3, 4), (3, 4, 2, 5), (1, 4, 0, 5))
-FORM = (("intro", 2), ("verse", 6), ("chorus", 4), ("verse", 6), ("chorus", 4), ("bridge", 4), ("chorus", 4), ("outro", 2))
+FORM = (
+    ("intro", 2),
+    ("verse", 6),
+    ("chorus", 4),
+    ("verse", 6),
+    ("chorus", 4),
+    ("bridge", 4),
+    ("chorus", 4),
+    ("outro", 2),
+)
 _TABLE = 2_048
 
 
@@ -184,7 +193,10 @@ def _write(song: Song, stem: Path) -> None:
     """Annotations first, sound last: a song whose sound is there is whole."""
     tables = {
         ".beats.csv": (("time", "position"), [(f"{time:.4f}", int(position)) for time, position in song.beats]),
-        ".sections.csv": (("start", "end", "label"), [(f"{s.start:.4f}", f"{s.end:.4f}", s.label) for s in song.sections]),
+        ".sections.csv": (
+            ("start", "end", "label"),
+            [(f"{s.start:.4f}", f"{s.end:.4f}", s.label) for s in song.sections],
+        ),
     }
     for suffix, (header, lines) in tables.items():
         with whole_file(stem.with_name(stem.name + suffix)) as partial, open(partial, "w", newline="") as file:

@@ -1,0 +1,50 @@
+"""Music for the tests: generated songs, and files that are wrong in every way."""
+
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from djnet.records import Manifest
+from djnet.spec import SAMPLE_RATE_HZ
+from preprocessing.build import build
+from preprocessing.clips import Settings
+from preprocessing.corpora import synthetic
+
+SONGS = 12
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(20180202)
+
+
+@pytest.fixture(scope="session")
+def songs(tmp_path_factory) -> "synthetic.Corpus":
+    return synthetic.corpus(SONGS, seed=0, cache=tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="session")
+def records(songs, tmp_path_factory) -> Manifest:
+    """Records of the generated songs."""
+    return build(songs, tmp_path_factory.mktemp("records"), Settings()).manifest
+
+
+@pytest.fixture
+def write_tone(rng):
+    """Write a file of chords and noise: `write_tone(path, seconds=30, rate=22050, channels=1)`."""
+
+    def write(path: Path, seconds: float = 30.0, rate: int = SAMPLE_RATE_HZ, channels: int = 1, **options) -> Path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        time = np.arange(int(seconds * rate)) / rate
+        tone = sum(np.sin(2 * np.pi * f * time) for f in rng.uniform(100, 2000, 4)) * (1 + np.sin(time))
+        samples = 0.05 * tone + 0.01 * rng.standard_normal(len(time))
+        soundfile.write(path, np.repeat(samples[:, None], channels, axis=1), rate, **options)
+        return path
+
+    return write
