@@ -34,7 +34,7 @@ setup(
         "tqdm>=4.66",
     ],
     extras_require={
-        # madmom 0.16.1 compiles only with Cython and NumPy already installed and build isolation off: see `make madmom`.
+        # madmom 0.16.1 compiles only with Cython and NumPy installed before it and build isolation off: `make madmom`.
         "downbeats": ["madmom==0.16.1", "mido>=1.3", "setuptools<81"],
         "dev": ["hypothesis>=6.100", "mir_eval>=0.7", "mypy>=1.10", "pytest>=8.0", "ruff>=0.5"],
     },

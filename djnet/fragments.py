@@ -1,8 +1,8 @@
 """Where to cut a clip, and which frames a fragment then holds.
 
 A cut is a hop. A fragment between the cuts a and b is made of the samples [512 a, 512 b). Under the protocol
-`isolated` it holds exactly the frames whose windows lie inside it, which are those of `log_mel(samples[512 a : 512 b])`.
-Under `overlapping` it holds every frame that begins inside it, so that its last three frames see up to 1,536 samples
+`isolated` it holds exactly the frames whose windows lie inside it: those of `log_mel(samples[512 a : 512 b])`. Under
+`overlapping` it holds every frame that begins inside it, so that its last three frames see up to 1,536 samples
 of its neighbour: the order of such fragments can be read from shared samples alone, without learning anything.
 """
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from djnet import spec
 from djnet.files import digest_json
-from djnet.pairs import Pair
+from djnet.pairs import Kind, Pair
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -109,7 +109,9 @@ def deserialize(data: bytes) -> Clip:
         name = key.removesuffix("/cuts")
         table = np.array(features[f"{name}/pairs"].int64_list.value, np.int64).reshape(-1, 4)
         cuts = np.array(features[key].int64_list.value, np.int64)
-        segmentations[name] = Segmentation(cuts, [Pair(*map(int, row)) for row in table])
+        segmentations[name] = Segmentation(
+            cuts, [Pair(a, b, label, Kind(kind)) for a, b, label, kind in table.tolist()]
+        )
     return Clip(
         id=text("id"),
         track=text("track"),

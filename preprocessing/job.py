@@ -24,7 +24,7 @@ def run(main: Callable[[Sequence[str]], int | None]) -> None:
 
 def _parse(argv: Sequence[str]) -> list[str]:
     try:
-        return app.parse_flags_with_usage(argv) if _asks_for_help(argv) else flags.FLAGS(list(argv))
+        return app.parse_flags_with_usage(list(argv)) if _asks_for_help(argv) else flags.FLAGS(list(argv))
     except flags.Error as error:
         fail(f"{error} (--help lists the flags)")
 

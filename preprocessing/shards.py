@@ -18,6 +18,7 @@ import numpy as np
 
 from djnet.files import digest_json, whole_file, write_json
 from djnet.records import FEATURES, MANIFEST, SPLITS, VERSION, Clip, write_file
+from djnet.spec import MEL_BINS
 
 SHARD_BYTES = 100 << 20
 
@@ -133,8 +134,7 @@ def _moments(parts: list[Part]) -> tuple[list[float], list[float]]:
     """Mean and standard deviation of each mel bin; a bin that never changes gets 1, so that it can be divided by."""
     parts = [part for part in parts if part.frames]
     if not parts:
-        bins = int(FEATURES["mel_bins"])
-        return [0.0] * bins, [1.0] * bins
+        return [0.0] * MEL_BINS, [1.0] * MEL_BINS
     frames = sum(part.frames for part in parts)
     mean = np.sum([part.sums for part in parts], axis=0) / frames
     variance = np.sum([part.squares for part in parts], axis=0) / frames - mean**2

@@ -152,9 +152,14 @@ def test_a_killed_run_goes_on_with_the_same_result(songs, records, tmp_path, mon
     process.wait()
     finished = len(list(parts.glob("*.json")))
     assert not (tmp_path / "manifest.json").exists() and finished < len(songs.tracks)
-    done = []
+    done: list[str] = []
     original = job_module.prepare
-    monkeypatch.setattr(job_module, "prepare", lambda *args: (done.append(1), original(*args))[1])
+
+    def counting(track, *rest):
+        done.append(track.id)
+        return original(track, *rest)
+
+    monkeypatch.setattr(job_module, "prepare", counting)
     again = build(songs, tmp_path, Settings())
     assert again.manifest.hash == records.hash
     assert len(done) == len(songs.tracks) - finished
@@ -164,7 +169,7 @@ def test_a_killed_run_goes_on_with_the_same_result(songs, records, tmp_path, mon
 @pytest.mark.parametrize("moment", [1, 2, 9, 24, 25, 27, 28])
 def test_stopped_at_any_moment_it_goes_on_with_the_same_result(songs, records, tmp_path, monkeypatch, moment):
     """Every file gets its name by one rename: stop the run at one of them, leave the rubbish of a killed run behind."""
-    original, count = os.replace, Counter()
+    original, count = os.replace, Counter[str]()
 
     def replace(source, target):
         count["renames"] += 1

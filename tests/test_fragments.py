@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -27,7 +29,7 @@ def test_too_short_to_cut():
 
 
 def _pieces(samples: np.ndarray, cuts: np.ndarray) -> list[np.ndarray]:
-    return [samples[a * spec.HOP_SAMPLES : b * spec.HOP_SAMPLES] for a, b in zip(cuts, cuts[1:], strict=False)]
+    return [samples[a * spec.HOP_SAMPLES : b * spec.HOP_SAMPLES] for a, b in itertools.pairwise(cuts)]
 
 
 @pytest.mark.parametrize("n", spec.JIGSAW_SIZES)

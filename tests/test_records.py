@@ -22,7 +22,9 @@ NAMES = st.text(max_size=30) | st.just("a name\nwith 🎵 and \udce9")
 def test_a_clip_survives_the_round_trip(names, frames, seed, cuts):
     rng = np.random.default_rng(seed)
     clip = Clip(
-        *names,
+        id=names[0],
+        track=names[1],
+        group=names[2],
         split="valid",
         start=12.5,
         offset=7,

@@ -191,15 +191,14 @@ def _play_bar(
 
 def _write(song: Song, stem: Path) -> None:
     """Annotations first, sound last: a song whose sound is there is whole."""
-    tables = {
-        ".beats.csv": (("time", "position"), [(f"{time:.4f}", int(position)) for time, position in song.beats]),
-        ".sections.csv": (
-            ("start", "end", "label"),
-            [(f"{s.start:.4f}", f"{s.end:.4f}", s.label) for s in song.sections],
-        ),
+    beats = [(f"{time:.4f}", int(position)) for time, position in song.beats]
+    sections = [(f"{part.start:.4f}", f"{part.end:.4f}", part.label) for part in song.sections]
+    tables: dict[str, list[tuple]] = {
+        ".beats.csv": [("time", "position"), *beats],
+        ".sections.csv": [("start", "end", "label"), *sections],
     }
-    for suffix, (header, lines) in tables.items():
+    for suffix, lines in tables.items():
         with whole_file(stem.with_name(stem.name + suffix)) as partial, open(partial, "w", newline="") as file:
-            csv.writer(file).writerows([header, *lines])
+            csv.writer(file).writerows(lines)
     with whole_file(stem.with_name(stem.name + ".flac")) as partial:
         soundfile.write(partial, song.samples, SAMPLE_RATE_HZ, format="FLAC", subtype="PCM_16")

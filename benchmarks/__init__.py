@@ -1,0 +1,1 @@
+"""Speed, always as a ratio against the plain way in the same run: `make bench`."""
