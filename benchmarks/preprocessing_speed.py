@@ -74,9 +74,9 @@ def _against_librosa(kind: str, paths: list[str], total: float) -> Iterator[Line
 
 
 def _workers(corpus: Corpus, folder: Path) -> Iterator[Line]:
-    build(Corpus(corpus.name, corpus.tracks[:4]), folder / "warm", Settings(), workers=2)
-    one = seconds(lambda: build(corpus, folder / "one", Settings(), workers=1), repeats=1)
-    two = seconds(lambda: build(corpus, folder / "two", Settings(), workers=2), repeats=1)
+    build(Corpus(corpus.name, corpus.tracks[:4]), folder / "warm", Settings(), folder / "cache 1", workers=2)
+    one = seconds(lambda: build(corpus, folder / "one", Settings(), folder / "cache 2", workers=1), repeats=1)
+    two = seconds(lambda: build(corpus, folder / "two", Settings(), folder / "cache 3", workers=2), repeats=1)
     manifest = Manifest.read(folder / "two")
     clips = sum(manifest.clips(split) for split in ("train", "valid", "test"))
     yield Line(

@@ -2,7 +2,7 @@
 
 import contextlib
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,20 +51,26 @@ def load(path: str | Path, start: float = 0.0, seconds: float | None = None) -> 
 
     Only the part asked for is read, in blocks, so that the length of the file does not matter.
     """
+    return load_at(path, start, seconds, (SAMPLE_RATE_HZ,))[0]
+
+
+def load_at(path: str | Path, start: float, seconds: float | None, rates: Sequence[int]) -> list[np.ndarray]:
+    """Decode once, at several sample rates: -> float32 [N_i], mono, one for each rate."""
     with _opened(path) as sound:
         first = round(start * sound.samplerate)
-        wanted = (
-            sound.frames - first if seconds is None else min(round(seconds * sound.samplerate), sound.frames - first)
-        )
+        left = sound.frames - first
+        wanted = left if seconds is None else min(round(seconds * sound.samplerate), left)
         if first < 0 or wanted <= 0:
-            raise AudioError(
-                path, f"nothing to read at {start:g} s, the file has {sound.frames / sound.samplerate:.1f} s."
-            )
+            length = sound.frames / sound.samplerate
+            raise AudioError(path, f"nothing to read at {start:g} s, the file has {length:.1f} s.")
         sound.seek(first)
-        samples = _resample(path, _mono_blocks(path, sound, wanted), sound.samplerate)
-    if not np.isfinite(samples).all():
-        raise AudioError(path, "contains samples that are not numbers (NaN or infinity).")
-    return samples
+        streams = [_Resampler(path, sound.samplerate, rate) for rate in rates]
+        for block in _mono_blocks(path, sound, wanted):
+            if not np.isfinite(block).all():
+                raise AudioError(path, "contains samples that are not numbers (NaN or infinity).")
+            for stream in streams:
+                stream.add(block)
+    return [stream.end() for stream in streams]
 
 
 def probe(path: str | Path) -> Probe:
@@ -114,16 +120,23 @@ def _mono_blocks(path: str | Path, sound: soundfile.SoundFile, frames: int) -> I
         yield block @ mix if sound.channels > 1 else block[:, 0]
 
 
-def _resample(path: str | Path, blocks: Iterator[np.ndarray], rate: int) -> np.ndarray:
-    if rate == SAMPLE_RATE_HZ:
-        return np.concatenate(list(blocks))
-    try:
-        stream = soxr.ResampleStream(rate, SAMPLE_RATE_HZ, num_channels=1)
-    except (ValueError, RuntimeError) as error:
-        raise AudioError(path, f"has a sample rate of {rate} Hz that cannot be converted.") from error
-    parts = [stream.resample_chunk(block) for block in blocks]
-    parts.append(stream.resample_chunk(np.empty(0, np.float32), last=True))
-    return np.concatenate(parts)
+class _Resampler:
+    """Blocks at one sample rate -> one array at another."""
+
+    def __init__(self, path: str | Path, source: int, target: int):
+        self._parts: list[np.ndarray] = []
+        try:
+            self._stream = soxr.ResampleStream(source, target, num_channels=1) if source != target else None
+        except (ValueError, RuntimeError) as error:
+            raise AudioError(path, f"has a sample rate of {source} Hz that cannot be converted.") from error
+
+    def add(self, block: np.ndarray) -> None:
+        self._parts.append(block if self._stream is None else self._stream.resample_chunk(block))
+
+    def end(self) -> np.ndarray:
+        if self._stream is not None:
+            self._parts.append(self._stream.resample_chunk(np.empty(0, np.float32), last=True))
+        return np.concatenate(self._parts)
 
 
 def _require_last_page(path: str | Path) -> None:

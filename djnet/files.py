@@ -12,13 +12,19 @@ from typing import Any
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """A hidden path to write to; it gets its final name only when the block ends without an error."""
-    partial = path.with_name(f".{path.name}.partial")
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         yield partial
         os.replace(partial, path)
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
+
+
+def remove_partial(folder: Path) -> None:
+    """Remove what killed runs left in a folder that no other run is writing to."""
+    for path in folder.glob(".*.partial"):
+        path.unlink(missing_ok=True)
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -20,6 +20,30 @@ def equal_cuts(hops: int, n: int) -> np.ndarray:
     return np.round(np.linspace(0, hops, n + 1)).astype(np.int64)
 
 
+def downbeat_cuts(downbeats: np.ndarray, n: int, target: float, rng: np.random.Generator) -> np.ndarray | None:
+    """Choose n + 1 of the downbeats as cuts, at random, so that each fragment is about `target` long: -> [n + 1].
+
+    Every cut is a downbeat, also the first and the last: no fragment can be told by how it begins or ends. A choice is
+    the more probable the nearer its lengths are to the target; none is shorter than half of it or longer than twice.
+    Nothing if there is no such choice. Downbeats and target are in the same unit, as is the answer.
+    """
+    downbeats = np.unique(downbeats)
+    gaps = downbeats[None, :] - downbeats[:, None]
+    weights = np.exp(-0.5 * ((gaps - target) / (0.15 * target)) ** 2)
+    weights[(gaps < target / 2) | (gaps > 2 * target)] = 0.0
+    # ways[k][i]: total weight of the choices of k further cuts after downbeat i.
+    ways = [np.ones(len(downbeats))]
+    for _ in range(n):
+        ways.append(weights @ ways[-1])
+    if not ways[n].any():
+        return None
+    chosen = [rng.choice(len(downbeats), p=ways[n] / ways[n].sum())]
+    for left in range(n - 1, -1, -1):
+        share = weights[chosen[-1]] * ways[left]
+        chosen.append(rng.choice(len(downbeats), p=share / share.sum()))
+    return downbeats[chosen]
+
+
 def frame_ranges(cuts: np.ndarray, protocol: str = "isolated") -> np.ndarray:
     """First and one past the last frame of every fragment: cuts [n + 1] -> int [n, 2].
 

@@ -22,12 +22,13 @@ from absl import flags
 from tqdm import tqdm
 
 from djnet import audio
-from djnet.files import digest_json, whole_file
+from djnet.files import digest_json, remove_partial, whole_file
 from djnet.records import FEATURES, MANIFEST, SPLITS, Clip, Manifest, RecordsError
-from djnet.spec import CLIP_SECONDS
+from djnet.spec import CLIP_SECONDS, JIGSAW_SIZES
 from preprocessing import job, splits
 from preprocessing.clips import Planned, Settings, choose_starts, prepare
 from preprocessing.corpora import Corpus, Skipped, Track, folder, free, synthetic
+from preprocessing.madmom_compat import MadmomMissingError, madmom
 from preprocessing.shards import Part, Parts, write_shards
 
 _AUDIO = flags.DEFINE_string("audio", None, "A folder of your own music, in place of --corpus.")
@@ -45,6 +46,7 @@ _MARGIN = flags.DEFINE_float(
 _FIRST = flags.DEFINE_bool("first_only", False, "Only the first 24 s of a track, as in the paper.")
 _SPLIT = flags.DEFINE_list("split", ["0.62", "0.19", "0.19"], "Shares of training, validation and test.")
 _SPLIT_BY = flags.DEFINE_enum("split_by", "track", ["track", "group"], "What must not stand in two splits.")
+_DOWNBEATS = flags.DEFINE_bool("downbeats", True, "Find downbeats, for games that are cut at them.")
 _GZIP = flags.DEFINE_bool("gzip", False, "Compress the shards.")
 _WORKERS = flags.DEFINE_integer("workers", os.cpu_count() or 1, "Processes that decode music.", lower_bound=1)
 
@@ -59,10 +61,13 @@ class Summary:
     skipped: list[Skipped]
 
 
-def build(corpus: Corpus, output: Path, settings: Settings, workers: int = 1, compress: bool = False) -> Summary:
-    """Turn a corpus into records below `output`, going on from what an earlier run left there."""
+def build(
+    corpus: Corpus, output: Path, settings: Settings, cache: Path, workers: int = 1, compress: bool = False
+) -> Summary:
+    """Turn a corpus into records below `output`, going on from what an earlier run left there; `cache` keeps beats."""
     output.mkdir(parents=True, exist_ok=True)
     with _locked(output):
+        remove_partial(output)
         tracks, seconds, skipped = _plan(corpus, settings, workers)
         skipped = corpus.skipped + skipped
         about = {
@@ -73,7 +78,7 @@ def build(corpus: Corpus, output: Path, settings: Settings, workers: int = 1, co
             log.info("%s is up to date.", output)
             return Summary(found, skipped)
         parts = Parts(output)
-        done = _prepare_all(tracks, seconds, settings, parts, workers)
+        done = _prepare_all(tracks, seconds, settings, cache, parts, workers)
         skipped += [Skipped(track.path, part.error) for track, part in zip(tracks, done, strict=True) if part.error]
         write_skipped(output / "skipped.csv", skipped)
         if not any(part.clips for part in done):
@@ -167,13 +172,13 @@ def _finished(output: Path, about: dict, compress: bool) -> Manifest | None:
 
 
 def _prepare_all(
-    tracks: list[Planned], seconds: dict[str, float], settings: Settings, parts: Parts, workers: int
+    tracks: list[Planned], seconds: dict[str, float], settings: Settings, cache: Path, parts: Parts, workers: int
 ) -> list[Part]:
     """Records of every track, one part each; parts of an earlier run are kept."""
     keys = [_part_key(track, settings) for track in tracks]
     done = {key: part for key in keys if (part := parts.find(key)) is not None}
     todo = [(key, track) for key, track in zip(keys, tracks, strict=True) if key not in done]
-    work = (joblib.delayed(_prepare)(key, track, seconds[track.content], settings) for key, track in todo)
+    work = (joblib.delayed(_prepare)(key, track, seconds[track.content], settings, cache) for key, track in todo)
     results = joblib.Parallel(workers, return_as="generator_unordered", pre_dispatch="2*n_jobs", batch_size=1)(work)
     split_of = {key: track.split for key, track in todo}
     with tqdm(desc="clips", total=sum(len(track.starts) for track in tracks), unit="clip") as bar:
@@ -184,10 +189,12 @@ def _prepare_all(
     return [done[key] for key in keys]
 
 
-def _prepare(key: str, track: Planned, seconds: float, settings: Settings) -> tuple[str, list[Clip], int, str]:
+def _prepare(
+    key: str, track: Planned, seconds: float, settings: Settings, cache: Path
+) -> tuple[str, list[Clip], int, str]:
     """Runs in a worker: everything of a track but the writing, and no TensorFlow."""
     try:
-        prepared = prepare(track, seconds, settings)
+        prepared = prepare(track, seconds, settings, cache)
     except audio.AudioError as error:
         return key, [], 0, error.reason
     return key, prepared.clips, prepared.silent, "" if prepared.clips else "is silent or constant."
@@ -195,7 +202,16 @@ def _prepare(key: str, track: Planned, seconds: float, settings: Settings) -> tu
 
 def _part_key(track: Planned, settings: Settings) -> str:
     """A name that changes with anything a track's records depend on; it begins with the content's hash."""
-    facts = [FEATURES, settings.margin_seconds, track.id, track.group, track.split, track.starts]
+    facts = [
+        FEATURES,
+        settings.margin_seconds,
+        settings.downbeats,
+        settings.seed,
+        track.id,
+        track.group,
+        track.split,
+        track.starts,
+    ]
     return f"{track.content}-{digest_json(facts)[:12]}"
 
 
@@ -204,6 +220,14 @@ def _reasons(skipped: list[Skipped]) -> str:
         return "there are no music files"
     common = Counter(item.reason for item in skipped).most_common(1)[0]
     return f"{len(skipped)} files left out, the first reason is: {common[0].rstrip('.')}"
+
+
+def _games(content: dict) -> Counter[str]:
+    """How many clips there are for each game, in all splits; games of downbeats that no clip has count too."""
+    counts = sum((Counter(content["splits"][split]["games"]) for split in SPLITS), Counter[str]())
+    if content["settings"]["downbeats"]:
+        counts.update({f"downbeat/{n}": 0 for n in JIGSAW_SIZES})
+    return counts
 
 
 def _corpus(cache: Path) -> Corpus:
@@ -221,9 +245,23 @@ def _corpus(cache: Path) -> Corpus:
 def _settings() -> Settings:
     try:
         shares = tuple(float(share) for share in _SPLIT.value)
-        return Settings(_SEED.value, _CLIPS.value, _MARGIN.value, _FIRST.value, shares, _SPLIT_BY.value)
+        return Settings(
+            _SEED.value, _CLIPS.value, _MARGIN.value, _FIRST.value, shares, _SPLIT_BY.value, _can_find_downbeats()
+        )
     except ValueError as error:
         raise job.JobError(str(error)) from error
+
+
+def _can_find_downbeats() -> bool:
+    """Whether downbeats are wanted and madmom is there; one line if it is not."""
+    if not _DOWNBEATS.value:
+        return False
+    try:
+        madmom("features.downbeats")
+    except MadmomMissingError as error:
+        log.warning("%s", error)
+        return False
+    return True
 
 
 def main(argv: Sequence[str]) -> None:
@@ -233,10 +271,14 @@ def main(argv: Sequence[str]) -> None:
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr, force=True)
     settings = _settings()
     output = Path(_OUTPUT.value).expanduser()
-    summary = build(_corpus(Path(_CACHE.value).expanduser()), output, settings, _WORKERS.value, _GZIP.value)
+    cache = Path(_CACHE.value).expanduser()
+    summary = build(_corpus(cache), output, settings, cache, _WORKERS.value, _GZIP.value)
     content = summary.manifest.content
     counts = ", ".join(f"{split} {content['splits'][split]['clips']}" for split in SPLITS)
     print(f"{output}: {content['corpus']['name']}, clips: {counts}; {content['silent_clips']} silent clips left out.")
+    for name, count in _games(content).items():
+        if count < (clips := _games(content)["fixed/3"]):
+            print(f"{clips - count} clips cannot be cut for {name}: too few downbeats.")
     if summary.skipped:
         print(f"{len(summary.skipped)} files were left out: {output / 'skipped.csv'} says which and why.")
 

@@ -1,13 +1,14 @@
 """A track -> its clips: where they lie, and their features."""
 
 from dataclasses import dataclass
-from functools import cache
+from pathlib import Path
 
 import numpy as np
 
 from djnet import audio, spec
 from djnet.features import log_mel
-from djnet.fragments import equal_cuts
+from djnet.files import whole_file
+from djnet.fragments import downbeat_cuts, equal_cuts
 from djnet.pairs import pairs_of
 from djnet.records import SPLITS, Clip, Segmentation
 from djnet.rng import rng_for
@@ -26,6 +27,7 @@ class Settings:
     first_only: bool = False
     split: tuple[float, ...] = (0.62, 0.19, 0.19)
     split_by: str = "track"
+    downbeats: bool = True
 
     def __post_init__(self) -> None:
         if self.clips_per_track < 1:
@@ -69,16 +71,18 @@ def choose_starts(seconds: float, content: str, settings: Settings) -> tuple[int
     return tuple(int(place) + i * spec.CLIP_HOPS for i, place in enumerate(places))
 
 
-def prepare(track: Planned, seconds: float, settings: Settings) -> Prepared:
+def prepare(track: Planned, seconds: float, settings: Settings, beat_cache: Path) -> Prepared:
     """Decode a track where its clips are, and compute their records."""
     spans = [_Span.around(start, seconds, settings.margin_seconds) for start in track.starts]
     clips: list[Clip] = []
     for run in _runs(spans):
-        first = spec.hops_to_seconds(run[0].begin)
-        samples = audio.load(track.path, first, spec.hops_to_seconds(run[-1].end) - first + _SLACK_SECONDS)
+        samples, beats = _listen(track, run[0].begin, run[-1].end, settings.downbeats, beat_cache)
         for span in run:
-            own = samples[(span.begin - run[0].begin) * spec.HOP_SAMPLES :][: span.hops * spec.HOP_SAMPLES]
-            if clip := _clip(track, span, own):
+            before = span.begin - run[0].begin
+            own = samples[before * spec.HOP_SAMPLES :][: span.hops * spec.HOP_SAMPLES]
+            times = beats[:, 0] - spec.hops_to_seconds(before)
+            inside = (times >= 0) & (times <= spec.hops_to_seconds(span.hops))
+            if clip := _clip(track, span, own, np.stack([times[inside], beats[inside, 1]], axis=1), settings.seed):
                 clips.append(clip)
     return Prepared(clips, len(spans) - len(clips))
 
@@ -114,30 +118,58 @@ def _runs(spans: list[_Span]) -> list[list[_Span]]:
     return runs
 
 
-def _clip(track: Planned, span: _Span, samples: np.ndarray) -> Clip | None:
+def _listen(track: Planned, begin: int, end: int, downbeats: bool, cache: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Samples of a part of a track, and its beats (seconds from `begin`, position in the bar), found once and kept."""
+    first = spec.hops_to_seconds(begin)
+    seconds = spec.hops_to_seconds(end) - first + _SLACK_SECONDS
+    if not downbeats:
+        return audio.load(track.path, first, seconds), np.zeros((0, 2))
+    from preprocessing.downbeats import ANALYSIS_RATE_HZ, VERSION
+    from preprocessing.downbeats import track as find_beats
+
+    kept = cache / "beats" / f"{track.content}-{begin}-{end}-{VERSION}.npy"
+    if kept.is_file():
+        return audio.load(track.path, first, seconds), np.load(kept)
+    samples, fine = audio.load_at(track.path, first, seconds, (spec.SAMPLE_RATE_HZ, ANALYSIS_RATE_HZ))
+    beats = find_beats(fine, ANALYSIS_RATE_HZ)
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(kept) as partial, open(partial, "wb") as file:
+        np.save(file, beats)
+    return samples, beats
+
+
+def _clip(track: Planned, span: _Span, samples: np.ndarray, beats: np.ndarray, seed: int) -> Clip | None:
     own = samples[span.offset * spec.HOP_SAMPLES :][: spec.CLIP_HOPS * spec.HOP_SAMPLES]
     if len(own) < spec.CLIP_HOPS * spec.HOP_SAMPLES:
         raise audio.AudioError(track.path, f"is cut off or damaged: it ends within the clip at {_seconds(span):.1f} s.")
     if own.std() < spec.SILENCE:
         return None
+    name = f"{track.id}@{_seconds(span):.3f}"
     return Clip(
-        id=f"{track.id}@{_seconds(span):.3f}",
+        id=name,
         track=track.id,
         group=track.group,
         split=track.split,
         start=spec.hops_to_seconds(span.begin),
         offset=span.offset,
         mel=log_mel(samples).astype(np.float16),
-        segmentations={
-            f"fixed/{n}": Segmentation(span.offset + equal, pairs) for n, (equal, pairs) in _fixed_games().items()
-        },
+        beats=beats.astype(np.float32),
+        segmentations=_segmentations(span, beats, rng_for(seed, "downbeats", track.content, span.begin)),
     )
+
+
+def _segmentations(span: _Span, beats: np.ndarray, rng: np.random.Generator) -> dict[str, Segmentation]:
+    """The cuts of every game: equal ones always, at downbeats where the music has enough of them."""
+    found = {}
+    downbeats = np.round(beats[beats[:, 1] == 1, 0] * spec.HOPS_PER_SECOND).astype(np.int64)
+    downbeats = downbeats[downbeats <= span.hops]
+    for n in spec.JIGSAW_SIZES:
+        found[f"fixed/{n}"] = Segmentation(span.offset + equal_cuts(spec.CLIP_HOPS, n), pairs_of(n))
+        target = spec.CLIP_SECONDS // n * spec.HOPS_PER_SECOND
+        if (cuts := downbeat_cuts(downbeats, n, target, rng)) is not None:
+            found[f"downbeat/{n}"] = Segmentation(cuts, pairs_of(n))
+    return found
 
 
 def _seconds(span: _Span) -> float:
     return spec.hops_to_seconds(span.begin + span.offset)
-
-
-@cache
-def _fixed_games() -> dict[int, tuple[np.ndarray, list]]:
-    return {n: (equal_cuts(spec.CLIP_HOPS, n), pairs_of(n)) for n in spec.JIGSAW_SIZES}

@@ -9,6 +9,7 @@ from absl import app, flags
 
 from djnet.audio import AudioError
 from djnet.records import RecordsError
+from preprocessing.madmom_compat import MadmomMissingError
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow reads this once, when it is imported
 
@@ -32,7 +33,7 @@ def _parse(argv: Sequence[str]) -> list[str]:
 def _guarded(main: Callable[[Sequence[str]], int | None], argv: Sequence[str]) -> int:
     try:
         return main(argv) or 0
-    except (JobError, AudioError, RecordsError) as error:
+    except (JobError, AudioError, RecordsError, MadmomMissingError) as error:
         fail(str(error))
     except KeyboardInterrupt:
         fail("Stopped. The same command goes on from here.", code=130)

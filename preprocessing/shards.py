@@ -9,8 +9,9 @@ import gzip
 import hashlib
 import json
 import shutil
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
@@ -35,6 +36,7 @@ class Part:
     frames: int = 0
     sums: Sequence[float] = ()  # of each mel bin, over all stored frames
     squares: Sequence[float] = ()
+    games: dict[str, int] = field(default_factory=dict)  # how many clips can be cut for each game
     error: str = ""
 
 
@@ -63,7 +65,8 @@ class Parts:
             sums = sum(clip.mel.sum(axis=0, dtype=np.float64) for clip in clips)
             squares = sum(np.square(clip.mel, dtype=np.float64).sum(axis=0) for clip in clips)
         frames = sum(len(clip.mel) for clip in clips)
-        part = Part(key, split, len(clips), silent, size, frames, list(sums), list(squares), error)
+        games = dict(sorted(Counter(name for clip in clips for name in clip.segmentations).items()))
+        part = Part(key, split, len(clips), silent, size, frames, list(sums), list(squares), games, error)
         write_json(self.folder / f"{key}.json", part.__dict__)
         return part
 
@@ -86,6 +89,7 @@ def write_shards(folder: Path, parts: Parts, done: list[Part], about: dict[str, 
         splits[split] = {
             "tracks": len(own),
             "clips": sum(part.clips for part in own),
+            "games": dict(sorted(sum((Counter(part.games) for part in own), Counter()).items())),
             "shards": [
                 _write_shard(folder / f"{split}-{i:05d}-of-{len(groups):05d}.tfrecord", parts, group, compress)
                 for i, group in enumerate(groups)

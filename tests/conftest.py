@@ -14,7 +14,7 @@ from djnet.records import Manifest
 from djnet.spec import SAMPLE_RATE_HZ
 from preprocessing.build import build
 from preprocessing.clips import Settings
-from preprocessing.corpora import synthetic
+from preprocessing.corpora import Corpus, synthetic
 
 SONGS = 12
 
@@ -25,14 +25,19 @@ def rng() -> np.random.Generator:
 
 
 @pytest.fixture(scope="session")
-def songs(tmp_path_factory) -> "synthetic.Corpus":
-    return synthetic.corpus(SONGS, seed=0, cache=tmp_path_factory.mktemp("cache"))
+def cache(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("cache")
 
 
 @pytest.fixture(scope="session")
-def records(songs, tmp_path_factory) -> Manifest:
+def songs(cache) -> Corpus:
+    return synthetic.corpus(SONGS, seed=0, cache=cache)
+
+
+@pytest.fixture(scope="session")
+def records(songs, cache, tmp_path_factory) -> Manifest:
     """Records of the generated songs."""
-    return build(songs, tmp_path_factory.mktemp("records"), Settings()).manifest
+    return build(songs, tmp_path_factory.mktemp("records"), Settings(), cache).manifest
 
 
 @pytest.fixture

@@ -22,9 +22,15 @@ from preprocessing.corpora import folder
 from preprocessing.job import JobError
 
 
-def _run(*flags: str, **options) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", "preprocessing.build", *flags]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, **options)
+@pytest.fixture
+def run_job(cache):
+    """Run the job in a process of its own: `run_job("--audio=...")`."""
+
+    def run(*flags: str, **options) -> subprocess.CompletedProcess:
+        command = [sys.executable, "-m", "preprocessing.build", f"--cache={cache}", *flags]
+        return subprocess.run(command, capture_output=True, text=True, timeout=300, **options)
+
+    return run
 
 
 def _skipped(output) -> dict[str, str]:
@@ -79,9 +85,9 @@ def bad_folder(tmp_path, write_tone, rng):
     }
 
 
-def test_bad_files_are_named_and_the_rest_goes_on(bad_folder, tmp_path):
+def test_bad_files_are_named_and_the_rest_goes_on(run_job, bad_folder, tmp_path):
     music, reasons = bad_folder
-    done = _run(f"--audio={music}", f"--output={tmp_path / 'data'}", "--workers=2")
+    done = run_job(f"--audio={music}", f"--output={tmp_path / 'data'}", "--workers=2")
     assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
     found = _skipped(tmp_path / "data")
     assert set(found) == {str(music / name) for name in reasons}
@@ -103,11 +109,11 @@ def test_bad_files_are_named_and_the_rest_goes_on(bad_folder, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["empty", "nothing useful"])
-def test_a_folder_without_music_ends_with_one_line(tmp_path, name, write_tone):
+def test_a_folder_without_music_ends_with_one_line(run_job, tmp_path, name, write_tone):
     (tmp_path / name).mkdir()
     if name != "empty":
         write_tone(tmp_path / name / "short.wav", seconds=2)
-    done = _run(f"--audio={tmp_path / name}", f"--output={tmp_path / 'data'}")
+    done = run_job(f"--audio={tmp_path / name}", f"--output={tmp_path / 'data'}")
     assert done.returncode == 2 and "Traceback" not in done.stderr
     assert "No music that can be used" in done.stderr.splitlines()[-1]
     assert not (tmp_path / "data" / "manifest.json").exists()
@@ -124,25 +130,25 @@ def test_a_folder_without_music_ends_with_one_line(tmp_path, name, write_tone):
         (["stray"], "Not a flag: 'stray'"),
     ],
 )
-def test_wrong_flags_end_with_one_line(tmp_path, flags, message):
-    done = _run(f"--output={tmp_path / 'data'}", *flags)
+def test_wrong_flags_end_with_one_line(run_job, tmp_path, flags, message):
+    done = run_job(f"--output={tmp_path / 'data'}", *flags)
     assert done.returncode == 2
     assert len(done.stderr.strip().splitlines()) == 1 and message in done.stderr
 
 
-def test_help_explains_the_flags():
-    done = _run("--help")
+def test_help_explains_the_flags(run_job):
+    done = run_job("--help")
     assert "--audio" in done.stdout and "A folder of your own music" in done.stdout
 
 
-def test_a_killed_run_goes_on_with_the_same_result(songs, records, tmp_path, monkeypatch):
+def test_a_killed_run_goes_on_with_the_same_result(songs, records, tmp_path, monkeypatch, cache):
     script = (
         "import sys; from pathlib import Path; from preprocessing.build import build, Settings;"
         "from preprocessing.corpora import synthetic;"
-        "build(synthetic.corpus(int(sys.argv[1]), 0, Path(sys.argv[2])), Path(sys.argv[3]), Settings())"
+        "cache = Path(sys.argv[2]);"
+        "build(synthetic.corpus(int(sys.argv[1]), 0, cache), Path(sys.argv[3]), Settings(), cache)"
     )
-    cache = os.path.dirname(songs.tracks[0].path).removesuffix("/synthetic/seed-0")
-    command = [sys.executable, "-c", script, str(len(songs.tracks)), cache, str(tmp_path)]
+    command = [sys.executable, "-c", script, str(len(songs.tracks)), str(cache), str(tmp_path)]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     parts = tmp_path / ".parts"
     while not list(parts.glob("*.json")):
@@ -160,14 +166,14 @@ def test_a_killed_run_goes_on_with_the_same_result(songs, records, tmp_path, mon
         return original(track, *rest)
 
     monkeypatch.setattr(job_module, "prepare", counting)
-    again = build(songs, tmp_path, Settings())
+    again = build(songs, tmp_path, Settings(), cache)
     assert again.manifest.hash == records.hash
     assert len(done) == len(songs.tracks) - finished
     assert not parts.exists()
 
 
 @pytest.mark.parametrize("moment", [1, 2, 9, 24, 25, 27, 28])
-def test_stopped_at_any_moment_it_goes_on_with_the_same_result(songs, records, tmp_path, monkeypatch, moment):
+def test_stopped_at_any_moment_it_goes_on_with_the_same_result(songs, records, tmp_path, monkeypatch, moment, cache):
     """Every file gets its name by one rename: stop the run at one of them, leave the rubbish of a killed run behind."""
     original, count = os.replace, Counter[str]()
 
@@ -180,43 +186,43 @@ def test_stopped_at_any_moment_it_goes_on_with_the_same_result(songs, records, t
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", replace)
         with pytest.raises(KeyboardInterrupt):
-            build(songs, tmp_path, Settings())
+            build(songs, tmp_path, Settings(), cache)
     assert not (tmp_path / "manifest.json").exists()
     (tmp_path / ".train-00000-of-00001.tfrecord.partial").write_bytes(b"rubbish")
-    assert build(songs, tmp_path, Settings()).manifest.hash == records.hash
+    assert build(songs, tmp_path, Settings(), cache).manifest.hash == records.hash
 
 
-def test_a_second_run_does_nothing(songs, records, monkeypatch):
+def test_a_second_run_does_nothing(songs, records, monkeypatch, cache):
     monkeypatch.setattr(job_module, "prepare", None)
-    assert build(songs, records.folder, Settings()).manifest.hash == records.hash
+    assert build(songs, records.folder, Settings(), cache).manifest.hash == records.hash
 
 
-def test_other_settings_replace_the_records_and_a_damaged_shard_is_repaired(songs, records, tmp_path):
-    first = build(songs, tmp_path, Settings(clips_per_track=1)).manifest
+def test_other_settings_replace_the_records_and_a_damaged_shard_is_repaired(songs, records, tmp_path, cache):
+    first = build(songs, tmp_path, Settings(clips_per_track=1), cache).manifest
     assert first.hash != records.hash
-    assert build(songs, tmp_path, Settings()).manifest.hash == records.hash
+    assert build(songs, tmp_path, Settings(), cache).manifest.hash == records.hash
     Manifest.read(tmp_path).shards("test")[0].write_bytes(b"rubbish")
-    assert build(songs, tmp_path, Settings()).manifest.hash == records.hash
+    assert build(songs, tmp_path, Settings(), cache).manifest.hash == records.hash
 
 
-def test_workers_and_compression_do_not_change_the_records(songs, records, tmp_path):
-    assert build(songs, tmp_path / "two", Settings(), workers=2).manifest.hash == records.hash
-    packed = build(songs, tmp_path / "gzip", Settings(), compress=True).manifest
+def test_workers_and_compression_do_not_change_the_records(songs, records, tmp_path, cache):
+    assert build(songs, tmp_path / "two", Settings(), cache, workers=2).manifest.hash == records.hash
+    packed = build(songs, tmp_path / "gzip", Settings(), cache, compress=True).manifest
     for split in SPLITS:
         plain, small = list(records.dataset(split).as_numpy_iterator()), list(packed.dataset(split).as_numpy_iterator())
         assert plain == small
 
 
-def test_two_runs_at_once(songs, tmp_path):
+def test_two_runs_at_once(songs, tmp_path, cache):
     with open(tmp_path / ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(JobError, match="Another run is writing to"):
-            build(songs, tmp_path, Settings())
+            build(songs, tmp_path, Settings(), cache)
 
 
-def test_a_full_disk_leaves_no_half_file(songs, tmp_path):
+def test_a_full_disk_leaves_no_half_file(run_job, songs, tmp_path):
     limit = 400_000  # bytes a file: less than the records of one song
-    done = _run(
+    done = run_job(
         f"--audio={os.path.dirname(songs.tracks[0].path)}",
         f"--output={tmp_path / 'data'}",
         "--workers=1",
@@ -226,9 +232,9 @@ def test_a_full_disk_leaves_no_half_file(songs, tmp_path):
     assert not list((tmp_path / "data").glob("*.tfrecord")) and not (tmp_path / "data" / "manifest.json").exists()
 
 
-def test_a_folder_that_cannot_be_written(tmp_path, songs):
+def test_a_folder_that_cannot_be_written(run_job, songs, tmp_path):
     (tmp_path / "file").touch()
-    done = _run(f"--audio={os.path.dirname(songs.tracks[0].path)}", f"--output={tmp_path / 'file' / 'data'}")
+    done = run_job(f"--audio={os.path.dirname(songs.tracks[0].path)}", f"--output={tmp_path / 'file' / 'data'}")
     assert done.returncode == 1
     assert done.stderr.strip().splitlines() == [f"{tmp_path / 'file' / 'data'}: Not a directory."]
 

@@ -1,0 +1,110 @@
+"""Beats and downbeats: madmom's answers at a fraction of the cost.
+
+python -m preprocessing.downbeats song.ogg
+python -m preprocessing.downbeats song.ogg --click=click.wav --plot=beats.png
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import soundfile
+import soxr
+from absl import flags
+
+from djnet import audio
+from djnet.files import whole_file
+from djnet.spec import SILENCE
+from preprocessing import beat_decoder, beat_network, job
+
+ANALYSIS_RATE_HZ = beat_network.SAMPLE_RATE_HZ
+VERSION = 1  # of the answers, for what is kept in a cache
+
+_CLICK = flags.DEFINE_string("click", None, "Write the music with a click on every beat to this wav file.")
+_PLOT = flags.DEFINE_string("plot", None, "Draw the activations and the beats into this png file.")
+_START = flags.DEFINE_float("start", 0.0, "Begin at this second.", lower_bound=0.0)
+_SECONDS = flags.DEFINE_float("seconds", None, "Only that many seconds.", lower_bound=0.0)
+
+
+def track(samples: np.ndarray, sample_rate: int) -> np.ndarray:
+    """Beats of a track or a clip: float32 [N], mono -> float [K, 2] (seconds, position in the bar; 1 is a downbeat).
+
+    Empty if there is no beat to be heard: silence, noise, less than a beat.
+    """
+    return beat_decoder.decode(activations(samples, sample_rate), beat_network.FRAMES_PER_SECOND)
+
+
+def activations(samples: np.ndarray, sample_rate: int) -> np.ndarray:
+    """How probable a beat and a downbeat are, a hundred times a second: float32 [N], mono -> float32 [T, 2]."""
+    if samples.ndim != 1:
+        raise ValueError(f"Beats are tracked in mono samples, got shape {samples.shape}.")
+    if sample_rate != ANALYSIS_RATE_HZ:
+        samples = soxr.resample(samples.astype(np.float32), sample_rate, ANALYSIS_RATE_HZ)
+    return beat_network.activations(samples)
+
+
+def why_sparse(samples: np.ndarray, sample_rate: int, beats: np.ndarray) -> str:
+    """In words, why there are no or few beats; nothing if there are as many as music usually has."""
+    seconds = len(samples) / sample_rate
+    if seconds < 2.0:
+        return f"only {seconds:.1f} s of music, too short for a bar"
+    if samples.std() < SILENCE:
+        return "the music is silent"
+    if len(beats) == 0:
+        return "no beat was clear enough to be heard"
+    if len(beats) < seconds / 2:
+        return f"the beat was heard in a part of the music only, {beats[0, 0]:.1f} to {beats[-1, 0]:.1f} s"
+    return ""
+
+
+def with_clicks(samples: np.ndarray, sample_rate: int, beats: np.ndarray) -> np.ndarray:
+    """The music with a click on every beat, higher and louder on downbeats: [N] -> [N]."""
+    mixed = 0.6 * samples
+    t = np.arange(int(0.03 * sample_rate)) / sample_rate
+    for time, position in beats:
+        pitch, loudness = (1760.0, 0.4) if position == 1 else (1175.0, 0.25)
+        click = loudness * np.sin(2 * np.pi * pitch * t) * np.exp(-t * 150)
+        first = round(time * sample_rate)
+        mixed[first : first + len(click)] += click[: max(0, len(mixed) - first)]
+    return np.clip(mixed, -1.0, 1.0)
+
+
+def draw(heard: np.ndarray, beats: np.ndarray, offset: float, path: Path) -> None:
+    """Draw activations [T, 2] with the beats that were chosen."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 3), layout="constrained")
+    axes = figure.subplots()
+    seconds = offset + np.arange(len(heard)) / beat_network.FRAMES_PER_SECOND
+    axes.plot(seconds, heard[:, 0], color="#0072b2", linewidth=0.8, label="beat, probability")
+    axes.plot(seconds, heard[:, 1], color="#d55e00", linewidth=0.8, label="downbeat, probability")
+    for is_downbeat, color, label in ((False, "#0072b2", "beat"), (True, "#d55e00", "downbeat")):
+        chosen = beats[(beats[:, 1] == 1) == is_downbeat, 0]
+        axes.vlines(chosen, -0.16 if is_downbeat else -0.08, 0, color=color, linewidth=2.0, label=label)
+    axes.set(xlabel="seconds", ylim=(-0.18, 1.02), xlim=(offset, max(offset + 0.1, seconds[-1] if len(seconds) else 0)))
+    axes.legend(loc="upper right", ncols=4, fontsize=8)
+    with whole_file(path) as partial:
+        figure.savefig(partial, format="png", dpi=120)
+
+
+def main(argv: Sequence[str]) -> None:
+    """Print the beats of one file."""
+    if len(argv) != 2:
+        raise job.JobError("Say which file: python -m preprocessing.downbeats song.ogg")
+    (samples,) = audio.load_at(argv[1], _START.value, _SECONDS.value, (ANALYSIS_RATE_HZ,))
+    heard = activations(samples, ANALYSIS_RATE_HZ)
+    local = beat_decoder.decode(heard, beat_network.FRAMES_PER_SECOND)
+    beats = np.stack([local[:, 0] + _START.value, local[:, 1]], axis=1)
+    for time, position in beats:
+        print(f"{time:.2f}\t{int(position)}")
+    if reason := why_sparse(samples, ANALYSIS_RATE_HZ, local):
+        print(f"# {reason}")
+    if _CLICK.value:
+        with whole_file(Path(_CLICK.value)) as partial:
+            soundfile.write(partial, with_clicks(samples, ANALYSIS_RATE_HZ, local), ANALYSIS_RATE_HZ, format="WAV")
+    if _PLOT.value:
+        draw(heard, beats, _START.value, Path(_PLOT.value))
+
+
+if __name__ == "__main__":
+    job.run(main)
