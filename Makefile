@@ -13,11 +13,11 @@ PIP       := $(BIN)/pip --quiet --quiet --disable-pip-version-check install --co
 SOURCES   := setup.py djnet preprocessing experiments tests benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: help preprocess inspect test lint bench verify madmom clean
+.PHONY: help preprocess inspect test lint bench verify verify-downbeats madmom clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | \
-	  awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
+	  awk -F '\t' '{printf "  make %-17s %s\n", $$1, $$2}'
 
 preprocess: $(INSTALLED) ## music -> records in DATA: CORPUS=small|medium|full|synthetic, or AUDIO=a folder of yours
 	@$(BIN)/python -m preprocessing.build --output="$(DATA)" $(if $(AUDIO),--audio="$(AUDIO)",--corpus=$(CORPUS)) $(FLAGS)
@@ -30,6 +30,10 @@ test: $(INSTALLED) ## run the tests (no network needed)
 
 verify: $(INSTALLED) ## run the slow checks on real music
 	@$(BIN)/python -m pytest -m verify $(FLAGS)
+
+verify-downbeats: $(INSTALLED) ## compare our downbeats with madmom's on rendered RWC-P: RWC=its folder
+	@test -n "$(RWC)" || { echo "Say where RWC-P is: make verify-downbeats RWC=folder" >&2; exit 2; }
+	@$(BIN)/python -m preprocessing.verify_downbeats --rwc="$(RWC)" $(FLAGS)
 
 lint: $(INSTALLED) ## ruff and mypy
 	@$(BIN)/ruff check $(SOURCES)

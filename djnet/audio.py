@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,12 +99,31 @@ def _opened(path: str | Path) -> Iterator[soundfile.SoundFile]:
             raise AudioError(path, "is an empty file.")
         if Path(path).suffix.lower() in CONVERTIBLE:
             raise AudioError(path, "is in a format that is not read; convert it, e.g. with: ffmpeg -i IN OUT.flac")
-        with soundfile.SoundFile(path) as sound:
+        with _without_notes(path), soundfile.SoundFile(path) as sound:
             yield sound
     except soundfile.LibsndfileError as error:
-        raise AudioError(path, f"cannot be decoded ({error.error_string.rstrip('.')}).") from error
+        # For some damaged files libsndfile says that they do not exist; that they do is known here.
+        said = error.error_string.rstrip(".")
+        said = "not the format that its name says, or damaged" if "does not exist" in said else said
+        raise AudioError(path, f"cannot be decoded ({said}).") from error
     except OSError as error:
         raise AudioError(path, f"cannot be read ({error.strerror or error}).") from error
+
+
+@contextlib.contextmanager
+def _without_notes(path: str | Path) -> Iterator[None]:
+    """The mp3 decoder writes remarks on damaged files to the process's standard error; the AudioError says it all."""
+    if Path(path).suffix.lower() != ".mp3":
+        yield
+        return
+    with open(os.devnull, "w") as nowhere:
+        kept = os.dup(2)
+        os.dup2(nowhere.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
 
 
 def _mono_blocks(path: str | Path, sound: soundfile.SoundFile, frames: int) -> Iterator[np.ndarray]:

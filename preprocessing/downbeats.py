@@ -20,11 +20,6 @@ from preprocessing import beat_decoder, beat_network, job
 ANALYSIS_RATE_HZ = beat_network.SAMPLE_RATE_HZ
 VERSION = 1  # of the answers, for what is kept in a cache
 
-_CLICK = flags.DEFINE_string("click", None, "Write the music with a click on every beat to this wav file.")
-_PLOT = flags.DEFINE_string("plot", None, "Draw the activations and the beats into this png file.")
-_START = flags.DEFINE_float("start", 0.0, "Begin at this second.", lower_bound=0.0)
-_SECONDS = flags.DEFINE_float("seconds", None, "Only that many seconds.", lower_bound=0.0)
-
 
 def track(samples: np.ndarray, sample_rate: int) -> np.ndarray:
     """Beats of a track or a clip: float32 [N], mono -> float [K, 2] (seconds, position in the bar; 1 is a downbeat).
@@ -87,24 +82,34 @@ def draw(heard: np.ndarray, beats: np.ndarray, offset: float, path: Path) -> Non
         figure.savefig(partial, format="png", dpi=120)
 
 
+def define_flags() -> None:
+    """The flags of the command; not defined on import, since other jobs with flags of their own use this module."""
+    flags.DEFINE_string("click", None, "Write the music with a click on every beat to this wav file.")
+    flags.DEFINE_string("plot", None, "Draw the activations and the beats into this png file.")
+    flags.DEFINE_float("start", 0.0, "Begin at this second.", lower_bound=0.0)
+    flags.DEFINE_float("seconds", None, "Only that many seconds.", lower_bound=0.0)
+
+
 def main(argv: Sequence[str]) -> None:
     """Print the beats of one file."""
+    given = flags.FLAGS
     if len(argv) != 2:
         raise job.JobError("Say which file: python -m preprocessing.downbeats song.ogg")
-    (samples,) = audio.load_at(argv[1], _START.value, _SECONDS.value, (ANALYSIS_RATE_HZ,))
+    (samples,) = audio.load_at(argv[1], given.start, given.seconds, (ANALYSIS_RATE_HZ,))
     heard = activations(samples, ANALYSIS_RATE_HZ)
     local = beat_decoder.decode(heard, beat_network.FRAMES_PER_SECOND)
-    beats = np.stack([local[:, 0] + _START.value, local[:, 1]], axis=1)
+    beats = np.stack([local[:, 0] + given.start, local[:, 1]], axis=1)
     for time, position in beats:
         print(f"{time:.2f}\t{int(position)}")
     if reason := why_sparse(samples, ANALYSIS_RATE_HZ, local):
         print(f"# {reason}")
-    if _CLICK.value:
-        with whole_file(Path(_CLICK.value)) as partial:
+    if given.click:
+        with whole_file(Path(given.click)) as partial:
             soundfile.write(partial, with_clicks(samples, ANALYSIS_RATE_HZ, local), ANALYSIS_RATE_HZ, format="WAV")
-    if _PLOT.value:
-        draw(heard, beats, _START.value, Path(_PLOT.value))
+    if given.plot:
+        draw(heard, beats, given.start, Path(given.plot))
 
 
 if __name__ == "__main__":
+    define_flags()
     job.run(main)
