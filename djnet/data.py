@@ -10,10 +10,21 @@ from djnet.records import Manifest
 
 
 class Fragments(NamedTuple):
-    """A batch of puzzles in their true order; frames past a fragment's length are zeros."""
+    """A batch of puzzles in their true order; frames past a fragment's length are zeros.
 
-    frames: tf.Tensor  # float32 [B, n, L, 128], normalised
-    lengths: tf.Tensor  # int32 [B, n]
+    With a window, `frames` holds two sides of every fragment, its end and its beginning (S = 2, L = the window's
+    length); without, the whole fragment (S = 1, L = the longest).
+    """
+
+    frames: tf.Tensor  # float32 [B, n, S, L, 128], normalised
+    lengths: tf.Tensor  # int32 [B, n]: of the whole fragments
+
+
+class Keyed(NamedTuple):
+    """A pass over the data that can be repeated exactly: its order, and every draw in it, hang on these two numbers."""
+
+    seed: int
+    epoch: int
 
 
 def fragment_batches(
@@ -23,54 +34,69 @@ def fragment_batches(
     *,
     segmentation: str = "fixed",
     protocol: str = "isolated",
+    window: int = 0,
+    gap: int = 0,
     batch_size: int = 16,
-    shuffle_seed: int | None = None,
+    shuffle: Keyed | None = None,
     shift: bool = False,
-    shuffle_clips: int = 1024,
+    shuffle_clips: int = 4096,
+    drop_remainder: bool = False,
 ) -> tf.data.Dataset:
     """Batches of a split's clips, each cut into n fragments.
 
-    With a seed, clips come in a new order in every pass. With `shift`, the start of an equally cut clip is drawn
-    anew within its record each time; evaluation leaves it off and sees the fixed clip.
+    With `shuffle`, clips come in an order of their own in every pass; with `shift`, the start of an equally cut clip is
+    also drawn anew within its record. Without, every pass is the same and sees the fixed clip. `gap` frames are taken
+    away on each side of every cut.
     """
     if protocol not in PROTOCOLS:
         raise ValueError(f"Unknown protocol {protocol!r}; there are {', '.join(PROTOCOLS)}.")
-    if shift and segmentation != "fixed":
-        raise ValueError(f"Only clips of the segmentation 'fixed' can be shifted, not {segmentation!r}.")
+    if shift and (segmentation != "fixed" or shuffle is None):
+        raise ValueError("Only shuffled clips of the segmentation 'fixed' can be shifted.")
+    name = f"{segmentation}/{n}/cuts"
     dataset = manifest.dataset(split)
-    if shuffle_seed is not None:
-        dataset = dataset.shuffle(shuffle_clips, seed=shuffle_seed, reshuffle_each_iteration=True)
-    schema = {
-        "mel": tf.io.FixedLenFeature([], tf.string),
-        "offset": tf.io.FixedLenFeature([], tf.int64),
-        f"{segmentation}/{n}/cuts": tf.io.FixedLenSequenceFeature([], tf.int64, allow_missing=True),
-    }
+    if segmentation != "fixed":
+        dataset = dataset.filter(lambda data: tf.size(_parse(data, name)[name]) > 0)
+    if shuffle is not None:
+        order = tf.random.stateless_uniform([], [shuffle.seed, shuffle.epoch], maxval=2**31 - 1, dtype=tf.int32)
+        dataset = dataset.shuffle(shuffle_clips, seed=int(order), reshuffle_each_iteration=False)
     mean, std = tf.constant(manifest.mean), tf.constant(manifest.std)
 
-    def cut(data: tf.Tensor) -> Fragments:
-        features = tf.io.parse_single_example(data, schema)
+    def cut(index: tf.Tensor, data: tf.Tensor) -> Fragments:
+        features = _parse(data, name)
         mel = tf.reshape(tf.io.decode_raw(features["mel"], tf.float16), [-1, spec.MEL_BINS])
-        cuts = tf.cast(features[f"{segmentation}/{n}/cuts"], tf.int32)
+        cuts = tf.cast(features[name], tf.int32)
         if shift:
+            assert shuffle is not None
             latest = tf.shape(mel)[0] + spec.WINDOW_HOPS - 1 - spec.CLIP_HOPS
-            cuts += tf.random.uniform([], 0, latest + 1, tf.int32) - tf.cast(features["offset"], tf.int32)
-        ends = cuts[1:] - (spec.WINDOW_HOPS - 1)
+            key = [tf.cast(shuffle.seed, tf.int64), shuffle.epoch * 2**32 + index]
+            drawn = tf.random.stateless_uniform([], key, 0, latest + 1, tf.int32)
+            cuts += drawn - tf.cast(features["offset"], tf.int32)
+        starts, ends = cuts[:-1], cuts[1:] - (spec.WINDOW_HOPS - 1)
         if protocol == "overlapping":
             ends = tf.minimum(cuts[1:], ends[-1])
-        lengths = ends - cuts[:-1]
-        places = tf.range(tf.reduce_max(lengths))
-        inside = places < lengths[:, None]
-        frames = tf.gather(mel, tf.where(inside, cuts[:-1, None] + places, 0))
+        starts, ends = starts + gap, ends - gap
+        lengths = ends - starts
+        if window:
+            tails = tf.maximum(ends - window, starts)
+            places = tf.stack([tails, starts], axis=1)[..., None] + tf.range(window)  # [n, 2, W]
+        else:
+            places = (starts[:, None] + tf.range(tf.reduce_max(lengths)))[:, None]  # [n, 1, L]
+        inside = places < ends[:, None, None]
+        frames = tf.gather(mel, tf.where(inside, places, 0))
         frames = (tf.cast(frames, tf.float32) - mean) / std
         return Fragments(tf.where(inside[..., None], frames, 0.0), lengths)
 
-    dataset = dataset.filter(_has(f"{segmentation}/{n}/cuts")) if segmentation != "fixed" else dataset
-    dataset = dataset.map(cut, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
-    shapes = Fragments(tf.TensorShape([n, None, spec.MEL_BINS]), tf.TensorShape([n]))
-    return dataset.padded_batch(batch_size, padded_shapes=shapes).prefetch(tf.data.AUTOTUNE)
+    dataset = dataset.enumerate().map(cut, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+    sides, length = (2, window) if window else (1, None)
+    shapes = Fragments(tf.TensorShape([n, sides, length, spec.MEL_BINS]), tf.TensorShape([n]))
+    dataset = dataset.padded_batch(batch_size, padded_shapes=shapes, drop_remainder=drop_remainder)
+    return dataset.prefetch(tf.data.AUTOTUNE)
 
 
-def _has(name: str):
-    """Keep the clips that have a segmentation: not every clip can be cut at downbeats."""
-    schema = {name: tf.io.FixedLenSequenceFeature([], tf.int64, allow_missing=True)}
-    return lambda data: tf.size(tf.io.parse_single_example(data, schema)[name]) > 0
+def _parse(data: tf.Tensor, cuts: str) -> dict[str, tf.Tensor]:
+    schema = {
+        "mel": tf.io.FixedLenFeature([], tf.string),
+        "offset": tf.io.FixedLenFeature([], tf.int64),
+        cuts: tf.io.FixedLenSequenceFeature([], tf.int64, allow_missing=True),
+    }
+    return tf.io.parse_single_example(data, schema)

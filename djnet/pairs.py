@@ -1,7 +1,14 @@
-"""Labelled pairs of fragments, as the paper defines them (section "Problem Formulation")."""
+"""Labelled pairs of fragments, as the paper defines them (section "Problem Formulation"), triplets and orders."""
 
+from collections.abc import Collection
 from enum import IntEnum
+from itertools import permutations
 from typing import NamedTuple
+
+import numpy as np
+
+# All orders of three fragments. OPN's class k means that the fragments were given in the order ORDERS[k].
+ORDERS = tuple(permutations(range(3)))
 
 
 class Kind(IntEnum):
@@ -32,3 +39,27 @@ def pairs_of(n: int) -> list[Pair]:
         for kind, (first, second) in steps.items()
         for i in range(n - max(first, second))
     ]
+
+
+class Questions(NamedTuple):
+    """What a network is asked about the fragments of a clip: `fragments` [Q, 2 or 3], and the right `answers` [Q]."""
+
+    fragments: np.ndarray
+    answers: np.ndarray
+
+
+def questions_for(model: str, n: int = 3, kinds: Collection[Kind] = tuple(Kind)) -> Questions:
+    """The training questions of a model.
+
+    Pairs of the given kinds; for TSN all orders of three fragments, of which one is right; for OPN all orders, each
+    with its own answer.
+    """
+    if model in ("tsn", "opn"):
+        if n != 3:
+            raise ValueError(f"{model} compares three fragments, not {n}.")
+        answers = range(len(ORDERS)) if model == "opn" else [int(order == ORDERS[0]) for order in ORDERS]
+        return Questions(np.array(ORDERS), np.array(answers))
+    if Kind.R1R2 not in kinds or len(kinds) < 2:
+        raise ValueError(f"Training needs R1R2 and a kind of negative pairs, got {[kind.name for kind in kinds]}.")
+    chosen = [pair for pair in pairs_of(n) if pair.kind in kinds]
+    return Questions(np.array([pair[:2] for pair in chosen]), np.array([pair.label for pair in chosen]))

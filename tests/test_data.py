@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from djnet import spec
-from djnet.data import fragment_batches
+from djnet.data import Keyed, fragment_batches
 from djnet.fragments import cut_frames
 
 
@@ -18,34 +18,62 @@ def test_batches_hold_the_fragments_of_the_fixed_clip(records, protocol):
         expected = cut_frames(clip.mel, clip.segmentations["fixed/3"].cuts, protocol)
         for fragment, length, mel in zip(frames, lengths, expected, strict=True):
             assert length == len(mel)
+            fragment = fragment[0]
             normal = (mel.astype(np.float32) - records.mean) / records.std
             assert np.abs(fragment[:length] - normal).max() < 1e-4
             assert not fragment[length:].any()
 
 
-def test_a_pass_sees_every_clip_once_and_the_seed_decides_the_order(records):
-    def firsts(seed):
-        batches = fragment_batches(records, "train", 3, batch_size=5, shuffle_seed=seed)
-        return np.concatenate([batch.frames.numpy()[:, 0, 0, :4] for batch in batches])
+def test_a_pass_sees_every_clip_once_and_the_key_decides_the_order(records):
+    def firsts(shuffle):
+        batches = fragment_batches(records, "train", 3, batch_size=5, shuffle=shuffle)
+        return np.concatenate([batch.frames.numpy()[:, 0, 0, 0, :4] for batch in batches])
 
-    plain, one, again, two = firsts(None), firsts(1), firsts(1), firsts(2)
+    plain, one, again, two, other = map(firsts, (None, Keyed(1, 0), Keyed(1, 0), Keyed(2, 0), Keyed(1, 1)))
     assert len(plain) == records.clips("train")
-    assert np.array_equal(one, again) and not np.array_equal(one, two)
+    assert np.array_equal(one, again) and not np.array_equal(one, two) and not np.array_equal(one, other)
     assert np.array_equal(np.sort(plain, axis=0), np.sort(one, axis=0))
 
 
-def test_shifted_clips_stay_inside_their_records(records):
-    plain = _first_batch(records)
-    seen = {tuple(_first_batch(records, shift=True).frames.numpy()[:, 0, 0, 0]) for _ in range(4)}
-    assert len(seen) > 1
-    batch = _first_batch(records, shift=True)
-    assert np.array_equal(batch.lengths, plain.lengths)
-    assert np.isfinite(batch.frames).all()
-    assert batch.frames.shape[1:] == (3, int(plain.lengths.numpy().max()), spec.MEL_BINS)
+def test_shifted_clips_stay_inside_their_records_and_can_be_repeated(records):
+    def batch(epoch, shift=True):
+        return _first_batch(records, shuffle=Keyed(0, epoch), shift=shift)
+
+    assert np.array_equal(batch(0).frames, batch(0).frames)
+    assert not np.array_equal(batch(0).frames, batch(0, shift=False).frames)
+    assert not np.array_equal(batch(0).frames, batch(1).frames)
+    assert np.isfinite(batch(0).frames).all() and np.all(np.any(batch(0).frames != 0, axis=-1)[:, :, :, :300])
+
+
+@pytest.mark.parametrize("segmentation", ["fixed", "downbeat"])
+def test_a_window_holds_the_end_and_the_beginning_of_every_fragment(records, segmentation):
+    whole = _first_batch(records, segmentation=segmentation)
+    sides = _first_batch(records, segmentation=segmentation, window=40)
+    assert sides.frames.shape == (4, 3, 2, 40, spec.MEL_BINS)
+    assert np.array_equal(whole.lengths, sides.lengths)
+    for frames, windows, lengths in zip(whole.frames.numpy(), sides.frames.numpy(), whole.lengths.numpy(), strict=True):
+        for fragment, (end, beginning), length in zip(frames[:, 0], windows, lengths, strict=True):
+            assert np.array_equal(end, fragment[length - 40 : length])
+            assert np.array_equal(beginning, fragment[:40])
+
+
+def test_a_window_longer_than_the_fragment_is_padded(records):
+    whole, sides = _first_batch(records), _first_batch(records, window=500)
+    length = int(whole.lengths[0, 0])
+    for side in (0, 1):
+        assert np.array_equal(sides.frames[0, 0, side, :length], whole.frames[0, 0, 0, :length])
+        assert not np.any(sides.frames[0, 0, side, length:])
+
+
+def test_a_gap_takes_frames_away_on_both_sides_of_a_cut(records):
+    whole, less = _first_batch(records), _first_batch(records, gap=10)
+    assert np.array_equal(whole.lengths - 20, less.lengths)
+    length = int(less.lengths[0, 1])
+    assert np.array_equal(less.frames[0, 1, 0, :length], whole.frames[0, 1, 0, 10 : 10 + length])
 
 
 def test_wrong_arguments(records):
     with pytest.raises(ValueError, match="Unknown protocol"):
         fragment_batches(records, "train", 3, protocol="leaky")
     with pytest.raises(ValueError, match="can be shifted"):
-        fragment_batches(records, "train", 3, segmentation="downbeat", shift=True)
+        fragment_batches(records, "train", 3, segmentation="downbeat", shuffle=Keyed(0, 0), shift=True)

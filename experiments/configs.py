@@ -1,0 +1,138 @@
+"""Every training run that a table of the paper needs, by name: `--experiment=table3/downbeat/sn`."""
+
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+from djnet.fragments import PROTOCOLS
+from djnet.models import MODELS, Design, design_for
+from djnet.pairs import Kind, questions_for
+from djnet.spec import CLIP_SECONDS, seconds_to_hops
+
+OPTIMISERS = ("sgd", "adam")
+ALL_KINDS = tuple(kind.name for kind in Kind)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training run; two runs with the same values give the same weights."""
+
+    model: str = "sen"
+    segmentation: str = "fixed"
+    protocol: str = "isolated"
+    preset: str = "compact"
+    ablation: dict[str, Any] = field(default_factory=dict)  # fields of the design that differ from the preset
+    kinds: tuple[str, ...] = ALL_KINDS
+    n: int = 3
+    optimiser: str = "sgd"
+    learning_rate: float = 0.05
+    warmup_steps: int = 100
+    batch_clips: int = 16
+    epochs: int = 40
+    patience: int = 0  # epochs without a better validation score after which to stop; 0 for never
+    l2: float = 1e-4
+    shift: bool = True  # draw the clip's start anew in every epoch (equal cuts only)
+    spec_augment: bool = False
+    gap_seconds: float = 0.0  # taken away on each side of every cut
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, allowed in (
+            ("model", MODELS),
+            ("segmentation", ("fixed", "downbeat")),
+            ("protocol", PROTOCOLS),
+            ("optimiser", OPTIMISERS),
+        ):
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {getattr(self, name)!r}.")
+        for name in ("learning_rate", "batch_clips", "epochs"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"{name} must be above 0, got {getattr(self, name)}.")
+        for name in ("l2", "gap_seconds", "warmup_steps", "patience"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must not be negative, got {getattr(self, name)}.")
+        if set(self.kinds) - set(ALL_KINDS):
+            raise ValueError(f"kinds are {', '.join(ALL_KINDS)}, got {', '.join(self.kinds)}.")
+        questions_for(self.model, self.n, [Kind[name] for name in self.kinds])
+        if self.shortest_frames <= 0:
+            raise ValueError(
+                f"A gap of {self.gap_seconds:g} s leaves nothing of fragments of {CLIP_SECONDS / self.n:g} s."
+            )
+        if self.design.stride > 1 and self.shortest_frames < self.design.stride ** len(self.design.tower):
+            raise ValueError(f"Fragments of {self.shortest_frames} frames are shorter than the strides of the tower.")
+
+    @property
+    def design(self) -> Design:
+        """The network's design."""
+        return design_for(self.preset, **self.ablation)
+
+    @property
+    def shortest_frames(self) -> int:
+        """No fragment has fewer frames: the equal ones all, those cut at downbeats at least half as many."""
+        seconds = CLIP_SECONDS / self.n if self.segmentation == "fixed" else CLIP_SECONDS // self.n / 2
+        return seconds_to_hops(seconds) - 4 - 2 * seconds_to_hops(self.gap_seconds)
+
+    @property
+    def padded(self) -> bool:
+        """Whether batches may hold padding; windows at the join are always full."""
+        return not self.design.window_frames or self.design.window_frames > self.shortest_frames
+
+    @property
+    def name(self) -> str:
+        """A name for the run's folder: what differs between the rows of the tables."""
+        parts = [self.model, self.segmentation, self.protocol, self.preset]
+        parts += [f"{key}={_short(value)}" for key, value in sorted(self.ablation.items())]
+        if self.kinds != ALL_KINDS:
+            parts.append("+".join(self.kinds))
+        if self.gap_seconds:
+            parts.append(f"gap={self.gap_seconds:g}")
+        return "-".join([*parts, f"seed={self.seed}"])
+
+    def to_json(self) -> dict[str, Any]:
+        """As saved in run.json."""
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> "Run":
+        """As read from run.json."""
+        known = {name.name for name in fields(cls)}
+        values = {key: _tupled(value) for key, value in values.items() if key in known}
+        values["ablation"] = {key: _tupled(value) for key, value in values.get("ablation", {}).items()}
+        return cls(**values)
+
+
+def _tupled(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _short(value: Any) -> str:
+    return "+".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+ABLATIONS: dict[str, dict[str, Any]] = {
+    "inner_product": {"ablation": {"similarity": "inner_product"}},
+    "stride2": {"ablation": {"stride": 2}},
+    "mean_pooling": {"ablation": {"pooling": ("mean",)}},
+    "max_pooling": {"ablation": {"pooling": ("max",)}},
+    "r2r1": {"kinds": ("R1R2", "R2R1")},
+    "r1r3": {"kinds": ("R1R2", "R1R3")},
+    "r3r1": {"kinds": ("R1R2", "R3R1")},
+    "all": {},
+}
+
+# Rows that share a run (SEN fixed is in three tables) share its name, so it is trained once.
+EXPERIMENTS: dict[str, Run] = {
+    **{f"table2/{model}": Run(model) for model in ("sn", "ccsn", "cin", "tsn", "opn", "sen")},
+    **{f"table3/{cut}/{model}": Run(model, cut) for cut in ("fixed", "downbeat") for model in ("sn", "cin", "sen")},
+    **{f"table4/{cut}": Run("sen", cut) for cut in ("fixed", "downbeat")},
+    **{f"table5/{name}": Run("sen", "downbeat", **changes) for name, changes in ABLATIONS.items()},
+}
+
+
+def experiment(name: str, **changes: Any) -> Run:
+    """A named run with some of its values changed; changes of the ablation are added to the named ones."""
+    if name not in EXPERIMENTS:
+        raise ValueError(f"Unknown experiment {name!r}; --list shows all.")
+    run = EXPERIMENTS[name]
+    changes = dict(changes)
+    changes["ablation"] = run.ablation | changes.get("ablation", {})
+    return replace(run, **changes)

@@ -1,0 +1,366 @@
+"""The training loop: one step that runs the same on one device and on many, and checkpoints that lose nothing.
+
+A run folder holds run.json (config, commit, corpus, versions), history.csv (a row an epoch), best.keras (the weights
+with the best validation score) and checkpoint.npz (everything needed to go on).
+"""
+
+import csv
+import json
+import math
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+from tqdm import tqdm
+
+import djnet
+from djnet import metrics, scoring
+from djnet.data import Fragments, Keyed, fragment_batches
+from djnet.files import remove_partial, whole_file, write_json
+from djnet.models import build
+from djnet.pairs import Kind, questions_for
+from djnet.records import Manifest, RecordsError
+from djnet.spec import seconds_to_hops
+from experiments.configs import Run
+
+CHECKPOINT_SECONDS = 60.0
+MOMENTUM = 0.9
+
+
+class TrainingError(RuntimeError):
+    """Training that cannot go on, in words for a person."""
+
+
+@dataclass
+class Progress:
+    """Where a run is; saved in every checkpoint."""
+
+    epoch: int = 0
+    step_in_epoch: int = 0
+    step: int = 0
+    best_score: float = -1.0
+    best_epoch: int = -1
+    loss_sum: float = 0.0
+    right_sum: float = 0.0
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came out of a run."""
+
+    folder: Path
+    best_score: float
+    best_epoch: int
+    epochs: int
+
+
+class Trainer:
+    """A network with its optimiser, under a strategy of tf.distribute."""
+
+    def __init__(self, run: Run, strategy: tf.distribute.Strategy | None = None):
+        self.run = run
+        self.strategy = strategy or tf.distribute.get_strategy()
+        self.questions = questions_for(run.model, run.n, [Kind[name] for name in run.kinds])
+        keras.utils.set_random_seed(run.seed)
+        with self.strategy.scope():
+            self.model = build(run.model, run.preset, **run.ablation)
+            self.optimiser: keras.optimizers.Optimizer = (
+                keras.optimizers.SGD(run.learning_rate, momentum=MOMENTUM)
+                if run.optimiser == "sgd"
+                else keras.optimizers.Adam(run.learning_rate)
+            )
+            self.optimiser.build(self.model.trainable_variables)
+        self._kernels = [variable for variable in self.model.trainable_variables if len(variable.shape) > 1]
+        self._seeds = [
+            layer.seed_generator.state
+            for layer in self.model._flatten_layers()
+            if isinstance(layer, keras.layers.Dropout) and layer.rate > 0
+        ]
+        self._compiled = tf.function(self._distributed_step, reduce_retracing=True)
+
+    def step(self, batch: Fragments, step: int, learning_rate: float) -> tuple[float, float]:
+        """One step on one global batch: -> loss and share of right answers."""
+        self.optimiser.learning_rate.assign(learning_rate)
+        loss, right = self._compiled(batch.frames, tf.constant(step))
+        return float(loss), float(right)
+
+    def loss(self, frames: tf.Tensor, training: bool = True) -> tuple[tf.Tensor, tf.Tensor]:
+        """Cross entropy of a batch of clips, each fragment embedded once: -> loss, share of right answers."""
+        embedded = scoring.embed(self.model, frames, self.run.padded, training)
+        logits = tf.cast(scoring.answer(self.model, embedded, self.questions.fragments, training), tf.float32)
+        answers = tf.broadcast_to(tf.constant(self.questions.answers)[:, None], tf.shape(logits)[:2])
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(answers, logits)
+        right = tf.equal(tf.argmax(logits, axis=-1), tf.cast(answers, tf.int64))
+        return tf.reduce_mean(losses), tf.reduce_mean(tf.cast(right, tf.float32))
+
+    def _distributed_step(self, frames: Any, step: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        losses, rights = self.strategy.run(self._replica_step, args=(frames, step))
+        mean = tf.distribute.ReduceOp.MEAN
+        return self.strategy.reduce(mean, losses, None), self.strategy.reduce(mean, rights, None)
+
+    def _replica_step(self, frames: tf.Tensor, step: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        # Dropout draws by the number of the step, so that a run that was resumed draws as one that was not.
+        for i, seed in enumerate(self._seeds):
+            seed.assign(tf.cast(tf.stack([self.run.seed * 1000 + i, step]), seed.dtype))
+        with tf.GradientTape() as tape:
+            loss, right = self.loss(frames)
+            penalty = self.run.l2 * tf.add_n([tf.nn.l2_loss(tf.convert_to_tensor(kernel)) for kernel in self._kernels])
+            total = (loss + penalty) / self.strategy.num_replicas_in_sync
+        variables = self.model.trainable_variables
+        gradients = tape.gradient(total, [variable.value for variable in variables])
+        self.optimiser.apply_gradients(zip(gradients, variables, strict=True))
+        return loss, right
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Every number that training changes."""
+        variables = [*self.model.variables, *self.optimiser.variables]
+        return {f"v{i:04d}": variable.numpy() for i, variable in enumerate(variables)}
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Set every number that training changes."""
+        for i, variable in enumerate([*self.model.variables, *self.optimiser.variables]):
+            variable.assign(state[f"v{i:04d}"])
+
+
+def train(
+    run: Run,
+    manifest: Manifest,
+    folder: Path,
+    strategy: tf.distribute.Strategy | None = None,
+    on_epoch: Callable[[dict[str, Any]], None] = lambda row: None,
+    show_progress: bool = True,
+) -> Result:
+    """Train a run, or go on with it from its last checkpoint."""
+    folder.mkdir(parents=True, exist_ok=True)
+    remove_partial(folder)
+    _claim(run, manifest, folder)
+    check_memory(run)
+    for split in ("train", "valid"):
+        if not _clips(manifest, split, run):
+            raise RecordsError(
+                f"The {split} split of {manifest.folder} has no clips for {run.segmentation} cuts, n = {run.n}."
+            )
+    trainer = Trainer(run, strategy)
+    progress = _resume(trainer, folder)
+    steps = math.ceil(_clips(manifest, "train", run) / run.batch_clips)
+    while progress.epoch < run.epochs and not _is_done(run, progress):
+        began, first = time.monotonic(), progress.step_in_epoch
+        _run_epoch(trainer, manifest, folder, progress, steps, show_progress)
+        score = validate(trainer.model, run, manifest)
+        pairs = (progress.step_in_epoch - first) * run.batch_clips * len(trainer.questions.answers)
+        row = {
+            "epoch": progress.epoch,
+            "loss": round(progress.loss_sum / steps, 5),
+            "accuracy": round(progress.right_sum / steps, 5),
+            "valid_pairwise": round(score["pairwise_accuracy"], 5),
+            "valid_global": round(score["global_accuracy"], 5),
+            "pairs_per_second": round(pairs / (time.monotonic() - began), 1),
+        }
+        if score["global_accuracy"] > progress.best_score:
+            progress.best_score, progress.best_epoch = score["global_accuracy"], progress.epoch
+            with whole_file(folder / "best.keras") as partial:
+                saved = partial.with_suffix(".keras")
+                trainer.model.save(saved)
+                os.replace(saved, partial)
+        _append(folder / "history.csv", row)
+        progress.epoch += 1
+        progress.step_in_epoch, progress.loss_sum, progress.right_sum = 0, 0.0, 0.0
+        _save(trainer, folder, progress)
+        on_epoch(row)
+    return Result(folder, progress.best_score, progress.best_epoch, progress.epoch)
+
+
+def _run_epoch(
+    trainer: Trainer, manifest: Manifest, folder: Path, progress: Progress, steps: int, show_progress: bool
+) -> None:
+    run = trainer.run
+    batches = training_batches(run, manifest, progress.epoch).skip(progress.step_in_epoch)
+    distributed = trainer.strategy.experimental_distribute_dataset(batches)
+    saved = time.monotonic()
+    bar = tqdm(
+        distributed, f"epoch {progress.epoch + 1}/{run.epochs}", steps, initial=progress.step_in_epoch, unit="step",
+        disable=not show_progress, leave=False,
+    )  # fmt: skip
+    for batch in bar:
+        rate = learning_rate(run, progress.step, steps * run.epochs)
+        loss, right = trainer.step(batch, progress.step, rate)
+        if not math.isfinite(loss):
+            raise TrainingError(
+                f"The loss is {loss} in step {progress.step} (epoch {progress.epoch + 1}): training stops and the last "
+                f"good checkpoint in {folder} is kept. Try a lower --learning_rate than {run.learning_rate:g}."
+            )
+        progress.step += 1
+        progress.step_in_epoch += 1
+        progress.loss_sum += loss
+        progress.right_sum += right
+        bar.set_postfix(loss=f"{progress.loss_sum / progress.step_in_epoch:.3f}", refresh=False)
+        if time.monotonic() - saved > CHECKPOINT_SECONDS:
+            _save(trainer, folder, progress)
+            saved = time.monotonic()
+
+
+def training_batches(run: Run, manifest: Manifest, epoch: int) -> tf.data.Dataset:
+    """The batches of an epoch; the same epoch of the same run is always the same."""
+    batches = fragment_batches(
+        manifest,
+        "train",
+        run.n,
+        segmentation=run.segmentation,
+        protocol=run.protocol,
+        window=run.design.window_frames,
+        gap=seconds_to_hops(run.gap_seconds),
+        batch_size=run.batch_clips,
+        shuffle=Keyed(run.seed, epoch),
+        shift=run.shift and run.segmentation == "fixed",
+    )
+    return batches.map(_spec_augment) if run.spec_augment else batches
+
+
+def _spec_augment(batch: Fragments) -> Fragments:
+    """Hide a band of frequencies and a stretch of time of every clip (tensorflow-io's masks)."""
+    import tensorflow_io as tfio
+
+    def hide(frames: tf.Tensor) -> tf.Tensor:
+        shape = tf.shape(frames)
+        flat = tf.reshape(frames, [-1, frames.shape[-1]])
+        return tf.reshape(tfio.audio.time_mask(tfio.audio.freq_mask(flat, param=12), param=10), shape)
+
+    return Fragments(tf.ensure_shape(tf.map_fn(hide, batch.frames), batch.frames.shape), batch.lengths)
+
+
+def validate(model: keras.Model, run: Run, manifest: Manifest, split: str = "valid") -> dict[str, float]:
+    """Pairwise and global accuracy on the puzzles of a split, cut as in training."""
+    scores = []
+    for batch in fragment_batches(
+        manifest,
+        split,
+        run.n,
+        segmentation=run.segmentation,
+        protocol=run.protocol,
+        window=run.design.window_frames,
+        gap=seconds_to_hops(run.gap_seconds),
+        batch_size=32,
+    ):
+        truth = range(run.n)
+        for order in scoring.solve_batch(model, _shuffled(batch.frames), run.padded):
+            scores.append(
+                [metric(_unshuffled(order), truth) for metric in (metrics.pairwise_accuracy, metrics.global_accuracy)]
+            )
+    pairwise, exact = np.mean(scores, axis=0)
+    return {"pairwise_accuracy": float(pairwise), "global_accuracy": float(exact)}
+
+
+def _shuffled(frames: tf.Tensor) -> tf.Tensor:
+    """Fragments backwards: so a model that answers every question alike gets no order right by its position."""
+    return tf.reverse(frames, axis=[1])
+
+
+def _unshuffled(order: tuple[int, ...]) -> list[int]:
+    return [len(order) - 1 - piece for piece in order]
+
+
+def learning_rate(run: Run, step: int, steps: int) -> float:
+    """A short linear rise, then half a cosine down to a hundredth."""
+    if step < run.warmup_steps:
+        return run.learning_rate * (step + 1) / run.warmup_steps
+    done = (step - run.warmup_steps) / max(1, steps - run.warmup_steps)
+    return run.learning_rate * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(done, 1.0))))
+
+
+def check_memory(run: Run) -> None:
+    """Refuse a batch that cannot fit, by the size of the largest tensors: the tower's, and the first 2D convolution's."""
+    design = run.design
+    frames = design.window_frames or seconds_to_hops(24 / run.n)
+    questions = len(questions_for(run.model, run.n, [Kind[name] for name in run.kinds]).answers)
+    tower = 2 * run.n * frames * sum(design.tower)
+    matrix = questions * frames**2 * design.convnet[0] * 3 if run.model == "sen" else 0
+    needed = 4 * 4 * run.batch_clips * (tower + matrix)
+    available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > available and not tf.config.list_physical_devices("GPU"):
+        fits = max(1, int(run.batch_clips * available / needed / 1.2))
+        raise TrainingError(
+            f"A batch of {run.batch_clips} clips needs about {needed / 1e9:.0f} GB, this machine has "
+            f"{available / 1e9:.0f} GB: try --batch_clips={fits}, or --preset=compact."
+        )
+
+
+def _is_done(run: Run, progress: Progress) -> bool:
+    return bool(run.patience) and progress.epoch - 1 - progress.best_epoch >= run.patience
+
+
+def _clips(manifest: Manifest, split: str, run: Run) -> int:
+    return manifest.content["splits"][split]["games"].get(f"{run.segmentation}/{run.n}", 0)
+
+
+def _claim(run: Run, manifest: Manifest, folder: Path) -> None:
+    """Write run.json, or make sure that the folder belongs to this run and this music."""
+    path = folder / "run.json"
+    facts = {"run": run.to_json(), "corpus": manifest.content["corpus"], "records": manifest.hash}
+    if path.exists():
+        found = json.loads(path.read_text(encoding="ascii"))
+        for name, value in facts["run"].items():
+            if found["run"].get(name) != value:
+                was = found["run"].get(name)
+                raise TrainingError(
+                    f"{folder} belongs to a run with {name} = {was}, not {value}: choose another --output."
+                )
+        if found["records"] != facts["records"]:
+            raise TrainingError(
+                f"{folder} was trained on other records ({found['corpus']['name']}): choose another --output."
+            )
+        return
+    versions = {"djnet": djnet.__version__, "tensorflow": tf.__version__, "keras": keras.__version__}
+    versions |= {"python": platform.python_version(), "numpy": np.__version__}
+    write_json(path, facts | {"commit": commit(), "versions": versions})
+
+
+def commit() -> str:
+    """The commit of the code, with a plus sign if files were changed since; empty outside a repository."""
+    here = Path(__file__).parent
+    try:
+        head = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], cwd=here, capture_output=True, text=True)
+        changed = subprocess.run(["git", "status", "--porcelain", "-uno"], cwd=here, capture_output=True, text=True)
+    except OSError:
+        return ""
+    return head.stdout.strip() + ("+" if changed.stdout.strip() else "")
+
+
+def _save(trainer: Trainer, folder: Path, progress: Progress) -> None:
+    with whole_file(folder / "checkpoint.npz") as partial, open(partial, "wb") as file:
+        np.savez(file, progress=np.array(json.dumps(progress.__dict__)), **trainer.state())
+
+
+def _resume(trainer: Trainer, folder: Path) -> Progress:
+    path = folder / "checkpoint.npz"
+    if not path.exists():
+        return Progress()
+    try:
+        with np.load(path, allow_pickle=False) as saved:
+            trainer.restore({name: saved[name] for name in saved.files if name != "progress"})
+            return Progress(**json.loads(str(saved["progress"])))
+    except (OSError, ValueError, KeyError, EOFError) as error:
+        raise TrainingError(f"{path} is damaged ({error}): remove {folder} to begin anew.") from error
+
+
+def _append(path: Path, row: dict[str, Any]) -> None:
+    """Add a row to the history; a row of an epoch that is run again replaces the old one."""
+    rows = [old for old in read_history(path) if int(old["epoch"]) < row["epoch"]]
+    with whole_file(path) as partial, open(partial, "w", newline="") as file:
+        writer = csv.DictWriter(file, list(row), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows([*rows, row])
+
+
+def read_history(path: Path) -> Iterator[dict[str, str]]:
+    """The rows of a history.csv."""
+    if path.exists():
+        with open(path, newline="") as file:
+            yield from csv.DictReader(file)
