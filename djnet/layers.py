@@ -10,6 +10,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from djnet.convpool import can_fuse, convolve_and_pool
+
 EPSILON = 1e-6
 POOLINGS = ("mean", "max", "std")
 
@@ -68,29 +70,35 @@ class MaskedBatchNorm(keras.layers.Layer):
     def call(self, x: tf.Tensor, valid: tf.Tensor | None = None, training: bool = False) -> tf.Tensor:
         """Normalise; in training by the moments of the batch, which are remembered."""
         if not training:
-            scale = self.gamma * tf.math.rsqrt(self.variance + self.epsilon)
-            return x * tf.cast(scale, x.dtype) + tf.cast(self.beta - self.mean * scale, x.dtype)
+            return self.shift_and_scale(x, self.mean, self.variance)
         if valid is None:
             # The fused kernel wants four dimensions; it also has the fastest gradient.
             flat = tf.reshape(x, [-1, 1, 1, x.shape[-1]]) if x.shape.rank != 4 else x
             y, mean, variance = tf.compat.v1.nn.fused_batch_norm(
                 flat, tf.convert_to_tensor(self.gamma), tf.convert_to_tensor(self.beta), epsilon=self.epsilon
             )
-            y = tf.reshape(y, tf.shape(x)) if x.shape.rank != 4 else y
-            # The kernel answers with the unbiased variance.
+            # It answers with the unbiased variance.
             count = tf.cast(tf.size(x) // x.shape[-1], variance.dtype)
-            variance *= (count - 1.0) / count
-        else:
-            values = tf.cast(x, tf.float32)
-            weights = tf.cast(valid, tf.float32)[..., None]
-            axes = list(range(values.shape.rank - 1))
-            count = tf.maximum(tf.reduce_sum(weights), 1.0)
-            mean = tf.reduce_sum(values * weights, axes) / count
-            variance = tf.reduce_sum(tf.square(values - mean) * weights, axes) / count
-            y = tf.cast((values - mean) * tf.math.rsqrt(variance + self.epsilon) * self.gamma + self.beta, x.dtype)
+            self.remember(mean, variance * (count - 1.0) / count)
+            return tf.reshape(y, tf.shape(x)) if x.shape.rank != 4 else y
+        weights = tf.cast(valid, tf.float32)[..., None]
+        axes = list(range(x.shape.rank - 1))
+        count = tf.maximum(tf.reduce_sum(weights), 1.0)
+        values = tf.cast(x, tf.float32)
+        mean = tf.reduce_sum(values * weights, axes) / count
+        variance = tf.reduce_sum(tf.square(values - mean) * weights, axes) / count
+        self.remember(mean, variance)
+        return self.shift_and_scale(x, mean, variance)
+
+    def shift_and_scale(self, x: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor) -> tf.Tensor:
+        """Normalise by given moments."""
+        scale = self.gamma * tf.math.rsqrt(variance + self.epsilon)
+        return x * tf.cast(scale, x.dtype) + tf.cast(self.beta - mean * scale, x.dtype)
+
+    def remember(self, mean: tf.Tensor, variance: tf.Tensor) -> None:
+        """Take the moments of a batch into those for later."""
         for kept, new in ((self.mean, mean), (self.variance, variance)):
             kept.assign(kept * self.momentum + tf.stop_gradient(new) * (1.0 - self.momentum))
-        return y
 
     def get_config(self) -> dict[str, Any]:
         """Every argument."""
@@ -131,13 +139,15 @@ class ConvBlock(keras.layers.Layer):
 
     def call(self, x: tf.Tensor, valid: tf.Tensor | None = None, training: bool = False) -> tuple[tf.Tensor, Any]:
         """One block: -> values, mask."""
-        # Explicit padding: "same" with a stride would put the windows where the padded length wants them.
-        before = (self.size - 1) // 2
-        pad = [[0, 0], *[[before, self.size - 1 - before]] * self.rank, [0, 0]]
         kernel = tf.cast(tf.convert_to_tensor(self.kernel), x.dtype)
+        if valid is None and self.batch_norm and self.rank == 2 and can_fuse(x.shape, self.size, self.pool):
+            return tf.nn.relu(self._fused(x, kernel, training)), None
         if self.stride == 1:
             x = tf.nn.convolution(x, kernel, padding="SAME")
         else:
+            # Explicit padding: "same" with a stride would put the windows where the padded length wants them.
+            before = (self.size - 1) // 2
+            pad = [[0, 0], *[[before, self.size - 1 - before]] * self.rank, [0, 0]]
             x = tf.nn.convolution(tf.pad(x, pad), kernel, strides=self.stride, padding="VALID")
             valid = None if valid is None else valid[:, :: self.stride]
         if self.batch_norm:
@@ -151,6 +161,19 @@ class ConvBlock(keras.layers.Layer):
             x = pool_max(x, self.pool, self.rank)
             valid = None if valid is None else pool_max(valid[..., None], self.pool, self.rank)[..., 0]
         return x, valid
+
+    def _fused(self, x: tf.Tensor, kernel: tf.Tensor, training: bool) -> tf.Tensor:
+        """Convolution, normalisation and pooling with the normalisation last: the same values, far less memory."""
+        sign = tf.stop_gradient(tf.where(tf.convert_to_tensor(self.normalise.gamma) < 0, -1.0, 1.0))
+        highest, total, squares = convolve_and_pool(x, kernel * tf.cast(sign, x.dtype), self.pool)
+        if training:
+            count = tf.cast(tf.reduce_prod(tf.shape(x)[:3]), tf.float32)
+            mean = sign * tf.cast(total, tf.float32) / count
+            variance = tf.maximum(tf.cast(squares, tf.float32) / count - tf.square(mean), 0.0)
+            self.normalise.remember(mean, variance)
+        else:
+            mean, variance = self.normalise.mean, self.normalise.variance
+        return self.normalise.shift_and_scale(highest * tf.cast(sign, x.dtype), mean, variance)
 
     def compute_output_shape(self, shape: tuple[int | None, ...], *_: Any) -> Any:
         """Sizes divided by stride and pooling, rounded up."""

@@ -276,7 +276,7 @@ def learning_rate(run: Run, step: int, steps: int) -> float:
 
 
 def check_memory(run: Run) -> None:
-    """Refuse a batch that cannot fit, by the size of the largest tensors: the tower's, and the first 2D convolution's."""
+    """Refuse a batch that cannot fit, by the size of the largest tensors: the tower's and the first 2D layer's."""
     design = run.design
     frames = design.window_frames or seconds_to_hops(24 / run.n)
     questions = len(questions_for(run.model, run.n, [Kind[name] for name in run.kinds]).answers)

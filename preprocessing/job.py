@@ -37,6 +37,9 @@ def _guarded(main: Callable[[Sequence[str]], int | None], argv: Sequence[str]) -
         fail(str(error))
     except KeyboardInterrupt:
         fail("Stopped. The same command goes on from here.", code=130)
+    except BrokenPipeError:  # the reader of our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     except OSError as error:
         fail(f"{error.filename or 'The disk'}: {error.strerror or error}.", code=1)
 

@@ -1,0 +1,133 @@
+"""Train one network: `make train`, or
+
+    python -m experiments.train --experiment=table2/sen --data=data
+    python -m experiments.train --model=sn --segmentation=downbeat --epochs=20
+    python -m experiments.train --list
+
+Run the same command again after an interruption and it goes on. A run's folder below --output gets its best weights
+(best.keras), what it was made with (run.json) and how it went (history.csv).
+"""
+
+import ast
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from absl import flags
+
+from djnet.records import Manifest
+from preprocessing import job
+
+_LIST = flags.DEFINE_bool("list", False, "List the named experiments and stop.")
+_EXPERIMENT = flags.DEFINE_string("experiment", "table2/sen", "A named run, see --list; the flags below change it.")
+_DATA = flags.DEFINE_string("data", "data", "Folder of records, see make preprocess.")
+_OUTPUT = flags.DEFINE_string("output", "runs", "Folder for the runs.")
+_STRATEGY = flags.DEFINE_enum(
+    "strategy",
+    "auto",
+    ["auto", "one", "mirrored", "multiworker", "tpu"],
+    "Devices: auto takes a TPU, all GPUs, or the CPU.",
+)
+_DETERMINISTIC = flags.DEFINE_bool(
+    "deterministic", False, "Only operations that give the same bits every time; slower."
+)
+_MIXED = flags.DEFINE_bool("mixed_precision", False, "Half precision where it is safe, for GPUs and TPUs.")
+_TENSORBOARD = flags.DEFINE_bool("tensorboard", False, "Write logs for TensorBoard into the run's folder.")
+_ABLATION = flags.DEFINE_multi_string(
+    "ablation", [], "Change a field of the network's design: --ablation=stride=2 --ablation=\"pooling=('max',)\"."
+)
+# One flag for each plain field of a run; None keeps the experiment's value.
+_FIELDS = {
+    "model": (flags.DEFINE_string, "Network: sen, sn, cin, ccsn, tsn or opn."),
+    "segmentation": (flags.DEFINE_string, "Where clips are cut: fixed or downbeat."),
+    "protocol": (flags.DEFINE_string, "isolated, or overlapping to let fragments share samples with their neighbours."),
+    "preset": (flags.DEFINE_string, "Size of the network: paper or compact."),
+    "optimiser": (flags.DEFINE_string, "sgd (momentum 0.9, the paper's) or adam."),
+    "learning_rate": (flags.DEFINE_float, "Highest learning rate; it rises, then falls along a cosine."),
+    "warmup_steps": (flags.DEFINE_integer, "Steps until the highest learning rate."),
+    "batch_clips": (flags.DEFINE_integer, "Clips a step; each has six pairs."),
+    "epochs": (flags.DEFINE_integer, "Passes over the training clips."),
+    "patience": (flags.DEFINE_integer, "Stop after so many epochs without a better validation score; 0 never."),
+    "l2": (flags.DEFINE_float, "Weight of the L2 penalty."),
+    "shift": (flags.DEFINE_bool, "Draw the clip's start anew in every epoch (fixed cuts only)."),
+    "spec_augment": (flags.DEFINE_bool, "Hide a band of frequencies and a stretch of time of every clip."),
+    "gap_seconds": (flags.DEFINE_float, "Take that much away on each side of every cut."),
+    "seed": (flags.DEFINE_integer, "Seed of weights, order and every other draw."),
+}
+_CHANGES = {name: define(name, None, text) for name, (define, text) in _FIELDS.items()}
+_KINDS = flags.DEFINE_list("kinds", None, "Kinds of pairs to train with, for example R1R2,R2R1.")
+
+
+def changes() -> dict[str, Any]:
+    """The fields of a run that flags change."""
+    found = {name: flag.value for name, flag in _CHANGES.items() if flag.value is not None}
+    if _KINDS.value is not None:
+        found["kinds"] = tuple(_KINDS.value)
+    ablation = {}
+    for text in _ABLATION.value:
+        name, _, value = text.partition("=")
+        try:
+            ablation[name] = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            ablation[name] = value
+    return found | {"ablation": ablation}
+
+
+def main(argv: Sequence[str]) -> None:
+    """Train, showing how it goes."""
+    from experiments.configs import EXPERIMENTS, Run, experiment
+
+    if len(argv) > 1:
+        raise job.JobError(f"Not a flag: {argv[1]!r} (--help lists the flags).")
+    if _LIST.value:
+        for name, run in EXPERIMENTS.items():
+            print(f"{name:24s} {run.name}")
+        return
+    assert {*_FIELDS, "ablation", "kinds", "n"} == {field.name for field in fields(Run)}
+    try:
+        run = experiment(_EXPERIMENT.value, **changes())
+    except ValueError as error:
+        raise job.JobError(str(error)) from error
+    manifest = Manifest.read(_DATA.value)
+    _train(run, manifest, Path(_OUTPUT.value).expanduser() / run.name)
+
+
+def _train(run: Any, manifest: Manifest, folder: Path) -> None:
+    import keras
+    import tensorflow as tf
+
+    from experiments.strategies import strategy_for
+    from experiments.training import TrainingError, train
+
+    if _DETERMINISTIC.value:
+        tf.config.experimental.enable_op_determinism()
+    if _MIXED.value:
+        keras.mixed_precision.set_global_policy("mixed_bfloat16" if _STRATEGY.value == "tpu" else "mixed_float16")
+    writer = tf.summary.create_file_writer(str(folder / "tensorboard")) if _TENSORBOARD.value else None
+
+    def show(row: dict[str, Any]) -> None:
+        print(
+            f"epoch {row['epoch'] + 1:3d}/{run.epochs}  loss {row['loss']:.3f}  right {row['accuracy']:.3f}  "
+            f"validation {row['valid_pairwise']:.3f} ({row['valid_global']:.3f})  {row['pairs_per_second']:.0f} pairs/s",
+            flush=True,
+        )
+        if writer is not None:
+            with writer.as_default(step=row["epoch"]):
+                for name, value in row.items():
+                    tf.summary.scalar(name, value)
+
+    print(f"{run.name}: {manifest.content['corpus']['name']}, into {folder}")
+    try:
+        result = train(run, manifest, folder, strategy_for(_STRATEGY.value), on_epoch=show)
+    except TrainingError as error:
+        raise job.JobError(str(error)) from error
+    except tf.errors.ResourceExhaustedError as error:
+        raise job.JobError(f"Out of memory with --batch_clips={run.batch_clips}: try half as many.") from error
+    print(
+        f"Best: epoch {result.best_epoch + 1}, validation global accuracy {result.best_score:.3f}: {folder / 'best.keras'}"
+    )
+
+
+if __name__ == "__main__":
+    job.run(main)
