@@ -107,11 +107,9 @@ def _train(run: Any, manifest: Manifest, folder: Path) -> None:
     writer = tf.summary.create_file_writer(str(folder / "tensorboard")) if _TENSORBOARD.value else None
 
     def show(row: dict[str, Any]) -> None:
-        print(
-            f"epoch {row['epoch'] + 1:3d}/{run.epochs}  loss {row['loss']:.3f}  right {row['accuracy']:.3f}  "
-            f"validation {row['valid_pairwise']:.3f} ({row['valid_global']:.3f})  {row['pairs_per_second']:.0f} pairs/s",
-            flush=True,
-        )
+        accuracy = f"{row['valid_pairwise']:.3f} ({row['valid_global']:.3f})"
+        learned = f"loss {row['loss']:.3f}  right {row['accuracy']:.3f}  validation {accuracy}"
+        print(f"epoch {row['epoch'] + 1:3d}/{run.epochs}  {learned}  {row['pairs_per_second']:.0f} pairs/s", flush=True)
         if writer is not None:
             with writer.as_default(step=row["epoch"]):
                 for name, value in row.items():
@@ -124,9 +122,8 @@ def _train(run: Any, manifest: Manifest, folder: Path) -> None:
         raise job.JobError(str(error)) from error
     except tf.errors.ResourceExhaustedError as error:
         raise job.JobError(f"Out of memory with --batch_clips={run.batch_clips}: try half as many.") from error
-    print(
-        f"Best: epoch {result.best_epoch + 1}, validation global accuracy {result.best_score:.3f}: {folder / 'best.keras'}"
-    )
+    best = f"epoch {result.best_epoch + 1}, validation global accuracy {result.best_score:.3f}"
+    print(f"Best: {best}: {folder / 'best.keras'}")
 
 
 if __name__ == "__main__":
