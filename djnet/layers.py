@@ -7,7 +7,6 @@ A sequence travels with its mask `valid`, float [B, T], 1 for a frame and 0 for 
 from typing import Any
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from djnet.convpool import can_fuse, convolve_and_pool
@@ -260,7 +259,7 @@ class StatisticsPooling(keras.layers.Layer):
 
     def compute_output_shape(self, shape: tuple[int | None, ...], *_: Any) -> tuple[int | None, int]:
         """As many times the channels as there are kinds."""
-        return shape[0], int(np.prod(shape[-1])) * len(self.kinds)
+        return shape[0], int(shape[-1] or 0) * len(self.kinds)
 
     def get_config(self) -> dict[str, Any]:
         """Every argument."""

@@ -71,7 +71,8 @@ class _DesignedLayer(keras.layers.Layer):
     def __init__(self, design: Design | dict[str, Any], **options: Any):
         super().__init__(**options)
         if isinstance(design, dict):
-            design = Design(**{key: tuple(v) if isinstance(v, list) else v for key, v in design.items()})
+            listed: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in design.items()}
+            design = Design(**listed)
         self.design = design
 
     def get_config(self) -> dict[str, Any]:

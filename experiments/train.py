@@ -38,7 +38,7 @@ _ABLATION = flags.DEFINE_multi_string(
     "ablation", [], "Change a field of the network's design: --ablation=stride=2 --ablation=\"pooling=('max',)\"."
 )
 # One flag for each plain field of a run; None keeps the experiment's value.
-_FIELDS = {
+_FIELDS: dict[str, tuple[Any, str]] = {
     "model": (flags.DEFINE_string, "Network: sen, sn, cin, ccsn, tsn or opn."),
     "segmentation": (flags.DEFINE_string, "Where clips are cut: fixed or downbeat."),
     "protocol": (flags.DEFINE_string, "isolated, or overlapping to let fragments share samples with their neighbours."),

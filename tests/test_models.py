@@ -1,3 +1,5 @@
+from typing import Any
+
 import keras
 import numpy as np
 import pytest
@@ -24,7 +26,7 @@ WEIGHTS = {
     ("compact", "tsn"): 2_038_536,
     ("compact", "opn"): 2_041_112,
 }
-ABLATIONS = {
+ABLATIONS: dict[str, tuple[dict[str, Any], int, int]] = {
     "inner_product": ({"similarity": "inner_product"}, 2_940_744, 755_624),
     "stride2": ({"stride": 2}, 2_940_744, 755_624),
     "mean_pooling": ({"pooling": ("mean",)}, 2_416_456, 624_552),
