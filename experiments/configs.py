@@ -1,5 +1,6 @@
 """Every training run that a table of the paper needs, by name: `--experiment=table3/downbeat/sn`."""
 
+import json
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
@@ -89,7 +90,7 @@ class Run:
 
     def to_json(self) -> dict[str, Any]:
         """As saved in run.json."""
-        return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
+        return json.loads(json.dumps(asdict(self)))
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Run":

@@ -1,4 +1,4 @@
-"""A small generated band: bass, pad, lead and drums play songs with verses and choruses, every song different.
+"""A small generated band: bass, pad, lead, strings and drums play songs with verses and choruses, every song different.
 
 Deterministic from a seed, with known beats and sections: for tests, and for machines that have no music at all.
 """
@@ -78,6 +78,7 @@ def play(rng: np.random.Generator) -> Song:
             _play_bar(band, part, label, place / count, place == count - 1, time, beat, meter, scale, root)
         sections.append(Section(bar * meter * beat, (bar + count) * meter * beat, label))
         bar += count
+    band.drone(root + 12, 0.12)
     ticks = np.arange(bars * meter)
     beats = np.stack([ticks * beat, ticks % meter + 1], axis=1)
     return Song(band.mix(), beats, sections)
@@ -98,7 +99,7 @@ def _compose(rng: np.random.Generator, meter: int) -> _Part:
 
 
 class _Band:
-    """Four instruments with a sound of their own in every song, playing into one track."""
+    """Instruments with a sound of their own in every song, playing into one track."""
 
     def __init__(self, rng: np.random.Generator, seconds: float):
         self._rng = rng
@@ -128,6 +129,17 @@ class _Band:
             noise = self._noise[place : place + len(t)]
             sound = noise * np.exp(-t * 18) if name == "snare" else np.diff(noise, prepend=0) * np.exp(-t * 60)
         self._track[first : first + len(t)] += np.float32(loudness) * sound.astype(np.float32)
+
+    def drone(self, pitch: float, loudness: float) -> None:
+        """Strings that hold a note through the whole song, slowly swelling and brightening."""
+        t = np.arange(len(self._track), dtype=np.float64) / SAMPLE_RATE_HZ
+        phase = (t * (440.0 * 2 ** ((pitch - 69) / 12) * _TABLE)).astype(np.int64) % _TABLE
+        dark, bright = _wave(self._rng, 3), _wave(self._rng, 20)
+        swell, shine = (
+            0.5 + 0.5 * np.sin(2 * np.pi * (t / self._rng.uniform(14, 40) + self._rng.random())) for _ in range(2)
+        )
+        sound = dark[phase] * (1.0 - shine) + bright[phase] * shine
+        self._track += (loudness * (0.3 + 0.7 * swell) * sound).astype(np.float32)
 
     def mix(self) -> np.ndarray:
         """The track with a little echo, at a fixed peak."""

@@ -1,0 +1,232 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from djnet.data import Fragments
+from djnet.models import MODELS
+from djnet.records import Manifest, RecordsError
+from experiments.configs import ABLATIONS, EXPERIMENTS, Run, experiment
+from experiments.training import Trainer, TrainingError, check_memory, learning_rate, read_history, train, validate
+from preprocessing.build import build
+from preprocessing.clips import Settings
+from preprocessing.corpora import synthetic
+
+TINY = {"tower": (32, 32, 32), "convnet": (16, 16, 32), "dense": (64,), "window_seconds": 0.42, "dropout": 0.1}
+RUN = Run(ablation=TINY, optimiser="adam", learning_rate=3e-3, warmup_steps=10, epochs=24, batch_clips=8)
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory, cache) -> Manifest:
+    """Records of a hundred generated songs."""
+    songs = synthetic.corpus(100, 0, cache)
+    return build(songs, tmp_path_factory.mktemp("many"), Settings(downbeats=False), cache, workers=2).manifest
+
+
+def test_a_tiny_sen_learns_to_order_songs_it_never_heard(many, tmp_path):
+    untrained = validate(Trainer(RUN).model, RUN, many, "test")
+    assert untrained["global_accuracy"] < 0.4  # chance is 1 in 6
+    result = train(RUN, many, tmp_path / "run", show_progress=False)
+    trained = validate(keras.models.load_model(tmp_path / "run" / "best.keras"), RUN, many, "test")
+    assert trained["global_accuracy"] >= 0.8
+    rows = list(read_history(tmp_path / "run" / "history.csv"))
+    assert [int(row["epoch"]) for row in rows] == list(range(RUN.epochs))
+    assert max(float(row["valid_global"]) for row in rows) == pytest.approx(result.best_score, abs=1e-4)
+    saved = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert Run.from_json(saved["run"]) == RUN
+    assert saved["corpus"]["name"] == "synthetic" and saved["versions"]["tensorflow"] == tf.__version__
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_network_can_learn_one_batch_by_heart(name):
+    run = replace(RUN, model=name, l2=0.0, ablation=TINY | {"dropout": 0.0})
+    trainer = Trainer(run)
+    frames = np.random.default_rng(0).standard_normal((4, 3, 2, run.design.window_frames, 128)).astype(np.float32)
+    batch = Fragments(tf.constant(frames), tf.constant(np.full((4, 3), 300)))
+    for step in range(60):
+        loss, right = trainer.step(batch, step, 3e-3)
+        if right == 1.0 and loss < 0.2:
+            break
+    assert right == 1.0 and loss < 0.3
+
+
+SCRIPT = """
+import json, sys
+from pathlib import Path
+import tensorflow as tf
+tf.config.experimental.enable_op_determinism()
+from djnet.records import Manifest
+from experiments import training
+from experiments.configs import Run
+training.CHECKPOINT_SECONDS = 0.0
+run = Run.from_json(json.loads(sys.argv[1]))
+training.train(run, Manifest.read(sys.argv[2]), Path(sys.argv[3]), show_progress=False)
+"""
+
+
+def _start(run: Run, records: Manifest, folder) -> subprocess.Popen:
+    command = [sys.executable, "-c", SCRIPT, json.dumps(run.to_json()), str(records.folder), str(folder)]
+    return subprocess.Popen(command, stderr=subprocess.DEVNULL)
+
+
+def test_a_killed_run_ends_with_the_weights_of_one_that_was_not(records, tmp_path):
+    run = replace(RUN, epochs=2, batch_clips=3)
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    assert _start(run, records, whole).wait() == 0
+    process = _start(run, records, killed)
+    checkpoint = killed / "checkpoint.npz"
+    while process.poll() is None and not (checkpoint.exists() and _step(checkpoint) >= 3):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert 3 <= _step(checkpoint) < _step(whole / "checkpoint.npz")
+    assert _start(run, records, killed).wait() == 0
+    with np.load(whole / "checkpoint.npz") as one, np.load(checkpoint) as other:
+        assert set(one.files) == set(other.files)
+        for name in one.files:
+            if name != "progress":
+                assert np.abs(one[name].astype(float) - other[name].astype(float)).max() < 1e-5, name
+    assert (whole / "history.csv").read_text().count("\n") == (killed / "history.csv").read_text().count("\n")
+
+
+def _step(path) -> int:
+    with np.load(path) as saved:
+        return json.loads(str(saved["progress"]))["step"]
+
+
+def test_the_folder_of_another_run_is_refused(records, tmp_path):
+    train(replace(RUN, epochs=1), records, tmp_path, show_progress=False)
+    with pytest.raises(TrainingError, match=r"belongs to a run with learning_rate = 0.003, not 0.1"):
+        train(replace(RUN, epochs=1, learning_rate=0.1), records, tmp_path)
+    found = json.loads((tmp_path / "run.json").read_text())
+    (tmp_path / "run.json").write_text(json.dumps(found | {"records": "others"}))
+    with pytest.raises(TrainingError, match="was trained on other records"):
+        train(replace(RUN, epochs=1), records, tmp_path)
+
+
+def test_a_damaged_checkpoint_is_named(records, tmp_path):
+    train(replace(RUN, epochs=1), records, tmp_path, show_progress=False)
+    (tmp_path / "checkpoint.npz").write_bytes(b"rubbish")
+    with pytest.raises(TrainingError, match=r"checkpoint.npz is damaged"):
+        train(replace(RUN, epochs=1), records, tmp_path)
+
+
+def test_a_loss_that_is_no_number_stops_at_once_and_keeps_the_checkpoint(records, tmp_path, monkeypatch):
+    train(replace(RUN, epochs=2), records, tmp_path, show_progress=False)
+    run = replace(RUN, epochs=3)
+    found = json.loads((tmp_path / "run.json").read_text())
+    (tmp_path / "run.json").write_text(json.dumps(found | {"run": run.to_json()}))
+    before = (tmp_path / "checkpoint.npz").read_bytes()
+    steps = _step(tmp_path / "checkpoint.npz")
+    monkeypatch.setattr(Trainer, "step", lambda *args: (float("nan"), 0.0))
+    with pytest.raises(TrainingError, match=rf"loss is nan in step {steps} \(epoch 3\).*lower --learning_rate"):
+        train(run, records, tmp_path, show_progress=False)
+    assert (tmp_path / "checkpoint.npz").read_bytes() == before
+
+
+def test_training_stops_when_it_does_not_get_better(records, tmp_path):
+    run = replace(RUN, epochs=50, patience=2, learning_rate=1e-9)
+    assert train(run, records, tmp_path, show_progress=False).epochs < 50
+
+
+def test_no_clips_for_the_game(many, tmp_path):
+    with pytest.raises(RecordsError, match="no clips for downbeat cuts, n = 3"):
+        train(replace(RUN, segmentation="downbeat"), many, tmp_path)
+
+
+def test_a_batch_that_cannot_fit_is_refused_before_it_starts():
+    with pytest.raises(TrainingError, match=r"needs about \d+ GB, this machine has.*--batch_clips="):
+        check_memory(Run(preset="paper", batch_clips=100_000))
+    check_memory(Run())
+
+
+def test_the_learning_rate_rises_and_falls():
+    run = Run(learning_rate=1.0, warmup_steps=10)
+    rates = [learning_rate(run, step, 100) for step in range(100)]
+    assert np.argmax(rates) in (9, 10) and rates[0] == pytest.approx(0.1) and rates[-1] < 0.02
+    assert (np.diff(rates[10:]) < 0).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model": "sem"}, "model must be one of sen, sn"),
+        ({"segmentation": "bars"}, "segmentation must be one of fixed, downbeat"),
+        ({"epochs": 0}, "epochs must be above 0, got 0"),
+        ({"l2": -1.0}, "l2 must not be negative"),
+        ({"kinds": ("R1R2",)}, "needs R1R2 and a kind of negative pairs"),
+        ({"kinds": ("R1R2", "R9R9")}, "kinds are R1R2"),
+        ({"gap_seconds": 5.0}, "leaves nothing of fragments"),
+        ({"ablation": {"strid": 2}}, "A design has no 'strid'"),
+        ({"model": "tsn", "n": 4}, "tsn compares three fragments, not 4"),
+    ],
+)
+def test_impossible_runs(changes, message):
+    with pytest.raises(ValueError, match=message):
+        Run(**changes)
+
+
+def test_every_row_of_every_table_has_an_experiment():
+    names = set(EXPERIMENTS)
+    assert {f"table2/{model}" for model in MODELS} <= names
+    assert {f"table3/{cut}/{model}" for cut in ("fixed", "downbeat") for model in ("sn", "cin", "sen")} <= names
+    assert {"table4/fixed", "table4/downbeat"} <= names
+    assert {f"table5/{name}" for name in ABLATIONS} <= names
+    assert len({run.name for run in EXPERIMENTS.values()}) == 16
+    assert experiment("table5/stride2", ablation={"dropout": 0.1}).ablation == {"stride": 2, "dropout": 0.1}
+    with pytest.raises(ValueError, match="Unknown experiment 'table9/sen'"):
+        experiment("table9/sen")
+
+
+def _run(*flags: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "experiments.train", *flags]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=300, env=os.environ | {"PYTHONWARNINGS": "ignore"}
+    )
+
+
+def test_the_command_trains_and_goes_on(records, tmp_path):
+    flags = [f"--data={records.folder}", f"--output={tmp_path}", "--epochs=1", "--batch_clips=4", "--spec_augment"]
+    flags += [
+        "--model=sn",
+        "--segmentation=downbeat",
+        "--ablation=tower=(4,4,4)",
+        "--ablation=dense=(8,)",
+        "--tensorboard",
+    ]
+    done = _run(*flags)
+    assert done.returncode == 0, done.stderr
+    assert "epoch   1/1" in done.stdout and "Best: epoch 1" in done.stdout
+    (folder,) = tmp_path.iterdir()
+    assert folder.name.startswith("sn-downbeat-isolated-compact-dense=8-tower=4+4+4")
+    assert {"best.keras", "run.json", "history.csv", "checkpoint.npz", "tensorboard"} <= {
+        p.name for p in folder.iterdir()
+    }
+    assert "Best: epoch 1" in _run(*flags).stdout
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--model=sem"], "model must be one of"),
+        (["--data=nowhere"], "manifest.json is missing"),
+        (["--experiment=table9/x"], "Unknown experiment"),
+        (["--strategy=magic"], "strategy"),
+    ],
+)
+def test_wrong_flags_end_with_one_line(flags, message):
+    done = _run(*flags)
+    assert done.returncode == 2 and message in done.stderr and "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_list_shows_all_experiments():
+    assert len(_run("--list").stdout.splitlines()) == len(EXPERIMENTS)
