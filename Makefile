@@ -5,6 +5,8 @@ VENV        ?= .venv
 CORPUS      ?= small
 AUDIO       ?=
 DATA        ?= data
+RUNS        ?= runs
+EPOCHS      ?= 30
 FLAGS       ?=
 
 BIN       := $(VENV)/bin
@@ -13,7 +15,7 @@ PIP       := $(BIN)/pip --quiet --quiet --disable-pip-version-check install --co
 SOURCES   := setup.py djnet preprocessing experiments tests benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: help preprocess inspect test lint bench verify verify-downbeats madmom clean
+.PHONY: help preprocess train inspect readme test lint bench verify verify-downbeats madmom clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | \
@@ -21,6 +23,11 @@ help: ## list the targets
 
 preprocess: $(INSTALLED) ## music -> records in DATA: CORPUS=small|medium|full|synthetic, or AUDIO=a folder of yours
 	@$(BIN)/python -m preprocessing.build --output="$(DATA)" $(if $(AUDIO),--audio="$(AUDIO)",--corpus=$(CORPUS)) $(FLAGS)
+
+train: $(INSTALLED) ## train SEN on what is in DATA, cut at equal lengths and at downbeats: EPOCHS=30
+	@$(BIN)/python -m experiments.train --experiment=table4/fixed --data="$(DATA)" --output="$(RUNS)" --epochs=$(EPOCHS) $(FLAGS)
+	@$(BIN)/python -m experiments.train --experiment=table4/downbeat --data="$(DATA)" --output="$(RUNS)" --epochs=$(EPOCHS) $(FLAGS)
+	@echo "Trained: see $(RUNS)/. For more: make preprocess train CORPUS=medium EPOCHS=40, or python -m experiments.train --help"
 
 inspect: $(INSTALLED) ## check every shard in DATA, show counts, draw a few spectrograms
 	@$(BIN)/python -m preprocessing.inspect "$(DATA)" $(FLAGS)
@@ -42,6 +49,9 @@ lint: $(INSTALLED) ## ruff and mypy
 
 bench: $(INSTALLED) ## measure speed, as ratios against the plain way
 	@$(BIN)/python -m benchmarks $(FLAGS)
+
+readme: $(INSTALLED) ## write the tables of README.md anew from results/
+	@$(BIN)/python -m experiments.readme
 
 madmom: $(INSTALLED) ## build the downbeat tracker again, for example after installing a compiler
 	@rm -f $(VENV)/.madmom

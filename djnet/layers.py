@@ -91,8 +91,13 @@ class MaskedBatchNorm(keras.layers.Layer):
 
     def shift_and_scale(self, x: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor) -> tf.Tensor:
         """Normalise by given moments."""
+        scale, shift = self.affine(mean, variance)
+        return x * tf.cast(scale, x.dtype) + tf.cast(shift, x.dtype)
+
+    def affine(self, mean: tf.Tensor, variance: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """What normalising by given moments multiplies with, and what it adds."""
         scale = self.gamma * tf.math.rsqrt(variance + self.epsilon)
-        return x * tf.cast(scale, x.dtype) + tf.cast(self.beta - mean * scale, x.dtype)
+        return scale, self.beta - mean * scale
 
     def remember(self, mean: tf.Tensor, variance: tf.Tensor) -> None:
         """Take the moments of a batch into those for later."""
@@ -138,22 +143,18 @@ class ConvBlock(keras.layers.Layer):
 
     def call(self, x: tf.Tensor, valid: tf.Tensor | None = None, training: bool = False) -> tuple[tf.Tensor, Any]:
         """One block: -> values, mask."""
-        kernel = tf.cast(tf.convert_to_tensor(self.kernel), x.dtype)
-        if valid is None and self.batch_norm and self.rank == 2 and can_fuse(x.shape, self.size, self.pool):
-            return tf.nn.relu(self._fused(x, kernel, training)), None
-        if self.stride == 1:
-            x = tf.nn.convolution(x, kernel, padding="SAME")
-        else:
-            # Explicit padding: "same" with a stride would put the windows where the padded length wants them.
-            before = (self.size - 1) // 2
-            pad = [[0, 0], *[[before, self.size - 1 - before]] * self.rank, [0, 0]]
-            x = tf.nn.convolution(tf.pad(x, pad), kernel, strides=self.stride, padding="VALID")
-            valid = None if valid is None else valid[:, :: self.stride]
-        if self.batch_norm:
-            x = self.normalise(x, valid=valid, training=training)
-        else:
-            x = tf.nn.bias_add(x, tf.cast(tf.convert_to_tensor(self.bias), x.dtype))
-        x = tf.nn.relu(x)
+        kernel, bias = tf.convert_to_tensor(self.kernel), None
+        fusible = valid is None and self.rank == 2 and can_fuse(x.shape, self.size, self.pool)
+        if training and self.batch_norm and fusible:
+            return tf.nn.relu(self._fused(x, tf.cast(kernel, x.dtype))), None
+        if not self.batch_norm:
+            bias = tf.convert_to_tensor(self.bias)
+        elif not training:  # fixed moments: the normalisation becomes part of the convolution
+            scale, bias = self.normalise.affine(self.normalise.mean, self.normalise.variance)
+            kernel *= scale
+        x, valid = self._convolve(x, tf.cast(kernel, x.dtype), valid)
+        normal = self.normalise(x, valid=valid, training=True) if bias is None else x + tf.cast(bias, x.dtype)
+        x = tf.nn.relu(normal)
         if valid is not None:
             x *= valid[..., None]
         if self.pool > 1:
@@ -161,17 +162,23 @@ class ConvBlock(keras.layers.Layer):
             valid = None if valid is None else pool_max(valid[..., None], self.pool, self.rank)[..., 0]
         return x, valid
 
-    def _fused(self, x: tf.Tensor, kernel: tf.Tensor, training: bool) -> tf.Tensor:
+    def _convolve(self, x: tf.Tensor, kernel: tf.Tensor, valid: tf.Tensor | None) -> tuple[tf.Tensor, Any]:
+        if self.stride == 1:
+            return tf.nn.convolution(x, kernel, padding="SAME"), valid
+        # Explicit padding: "same" with a stride would put the windows where the padded length wants them.
+        before = (self.size - 1) // 2
+        pad = [[0, 0], *[[before, self.size - 1 - before]] * self.rank, [0, 0]]
+        x = tf.nn.convolution(tf.pad(x, pad), kernel, strides=self.stride, padding="VALID")
+        return x, None if valid is None else valid[:, :: self.stride]
+
+    def _fused(self, x: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
         """Convolution, normalisation and pooling with the normalisation last: the same values, far less memory."""
         sign = tf.stop_gradient(tf.where(tf.convert_to_tensor(self.normalise.gamma) < 0, -1.0, 1.0))
         highest, total, squares = convolve_and_pool(x, kernel * tf.cast(sign, x.dtype), self.pool)
-        if training:
-            count = tf.cast(tf.reduce_prod(tf.shape(x)[:3]), tf.float32)
-            mean = sign * tf.cast(total, tf.float32) / count
-            variance = tf.maximum(tf.cast(squares, tf.float32) / count - tf.square(mean), 0.0)
-            self.normalise.remember(mean, variance)
-        else:
-            mean, variance = self.normalise.mean, self.normalise.variance
+        count = tf.cast(tf.reduce_prod(tf.shape(x)[:3]), tf.float32)
+        mean = sign * tf.cast(total, tf.float32) / count
+        variance = tf.maximum(tf.cast(squares, tf.float32) / count - tf.square(mean), 0.0)
+        self.normalise.remember(mean, variance)
         return self.normalise.shift_and_scale(highest * tf.cast(sign, x.dtype), mean, variance)
 
     def compute_output_shape(self, shape: tuple[int | None, ...], *_: Any) -> Any:

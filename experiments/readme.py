@@ -1,0 +1,52 @@
+"""Write the tables in README.md from results/*.csv, between their marks: `make readme`."""
+
+import csv
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from djnet.files import whole_file
+from preprocessing import job
+
+ROOT = Path(__file__).parents[1]
+
+
+def speed_table(rows: list[dict[str, str]]) -> list[str]:
+    """What `make bench` measured."""
+    lines = ["| what | measured | goal | in that run |", "|---|---|---|---|"]
+    return lines + [
+        f"| {row['what']} | {row['measured']} {row['unit']} | {row['goal']} | {row['detail']} |" for row in rows
+    ]
+
+
+# By mark in the README: the table in results/ and how to write it.
+TABLES: dict[str, tuple[str, Callable[[list[dict[str, str]]], list[str]]]] = {"speed": ("speed.csv", speed_table)}
+
+
+def filled(text: str, folder: Path) -> str:
+    """The README's text with every table written anew; a missing table is said in its place."""
+    for mark, (name, write) in TABLES.items():
+        begin, end = f"<!-- {mark} -->", f"<!-- /{mark} -->"
+        if begin not in text or end not in text:
+            raise job.JobError(f"README.md has no marks {begin} and {end} for the table of {name}.")
+        before, rest = text.split(begin, 1)
+        _, after = rest.split(end, 1)
+        path = folder / name
+        lines = [f"results/{name} is missing."]
+        if path.exists():
+            with open(path, newline="", encoding="utf-8") as file:
+                lines = write(list(csv.DictReader(file)))
+        text = "\n".join([before + begin, *lines, end + after])
+    return text
+
+
+def main(argv: Sequence[str]) -> None:
+    """Rewrite README.md."""
+    del argv
+    path = ROOT / "README.md"
+    text = filled(path.read_text(encoding="utf-8"), ROOT / "results")
+    with whole_file(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    job.run(main)
