@@ -36,8 +36,10 @@ def main(names: list[str]) -> None:
 
 def keep(name: str, lines: list[Line]) -> None:
     """Put the lines of a benchmark into the table, in place of its older ones."""
-    rows = [(name, line.name, f"{line.value:.3g}", line.unit, line.goal, line.detail, commit()) for line in lines]
-    old = []
+    rows: list[tuple[str, ...]] = [
+        (name, line.name, f"{line.value:.3g}", line.unit, line.goal, line.detail, commit()) for line in lines
+    ]
+    old: list[tuple[str, ...]] = []
     if TABLE.exists():
         with open(TABLE, newline="") as file:
             old = [tuple(row) for row in list(csv.reader(file))[1:] if row[0] != name]
@@ -45,7 +47,7 @@ def keep(name: str, lines: list[Line]) -> None:
     with whole_file(TABLE) as partial, open(partial, "w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
-        writer.writerows(sorted([*old, *rows], key=lambda row: rank.index(row[0])))
+        writer.writerows(sorted(old + rows, key=lambda row: rank.index(row[0])))
 
 
 if __name__ == "__main__":

@@ -77,7 +77,7 @@ def draw(heard: np.ndarray, beats: np.ndarray, offset: float, path: Path) -> Non
         chosen = beats[(beats[:, 1] == 1) == is_downbeat, 0]
         axes.vlines(chosen, -0.16 if is_downbeat else -0.08, 0, color=color, linewidth=2.0, label=label)
     axes.set(xlabel="seconds", ylim=(-0.18, 1.02), xlim=(offset, max(offset + 0.1, seconds[-1] if len(seconds) else 0)))
-    axes.legend(loc="upper right", ncols=4, fontsize=8)
+    figure.legend(loc="outside upper center", ncols=4, fontsize=8)
     with whole_file(path) as partial:
         figure.savefig(partial, format="png", dpi=120)
 

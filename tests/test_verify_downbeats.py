@@ -1,0 +1,40 @@
+"""Slow, on real music: run by `make verify`."""
+
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+
+from djnet import audio
+from djnet.spec import CLIP_SECONDS
+from preprocessing import beat_network, downbeats
+from preprocessing.corpora import free
+from preprocessing.job import JobError
+from preprocessing.madmom_compat import madmom, plain_beats
+
+
+def _compare(path: str, start: float) -> tuple[bool, float]:
+    (samples,) = audio.load_at(path, start, CLIP_SECONDS, (beat_network.SAMPLE_RATE_HZ,))
+    signal = madmom("audio.signal").Signal(samples, sample_rate=beat_network.SAMPLE_RATE_HZ)
+    expected = madmom("features.downbeats").RNNDownBeatProcessor()(signal)
+    difference = float(np.abs(beat_network.activations(samples) - expected).max())
+    ours, theirs = downbeats.track(samples, beat_network.SAMPLE_RATE_HZ), plain_beats(samples)
+    return np.array_equal(ours, theirs), difference
+
+
+@pytest.mark.verify
+def test_a_hundred_real_clips_have_madmoms_beats():
+    try:
+        tracks = free.corpus("small", Path("~/.cache/djnet").expanduser()).tracks
+    except JobError as error:
+        pytest.skip(str(error))
+    places = [(track.path, start) for track in tracks for start in (5.0, 35.0) if audio.probe(track.path).seconds > 60][
+        :100
+    ]
+    assert len(places) == 100
+    found = joblib.Parallel(joblib.cpu_count())(joblib.delayed(_compare)(*place) for place in places)
+    same, differences = zip(*found, strict=True)
+    print(f"identical beats in {sum(same)} of 100 clips; activations differ by at most {max(differences):.2g}")
+    assert max(differences) < 1e-4
+    assert sum(same) >= 99
