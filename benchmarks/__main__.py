@@ -43,11 +43,11 @@ def keep(name: str, lines: list[Line]) -> None:
     if TABLE.exists():
         with open(TABLE, newline="") as file:
             old = [tuple(row) for row in list(csv.reader(file))[1:] if row[0] != name]
-    rank = list(BENCHMARKS)
+    ranked = sorted(old + rows, key=lambda row: list(BENCHMARKS).index(row[0]))
     with whole_file(TABLE) as partial, open(partial, "w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
-        writer.writerows(sorted(old + rows, key=lambda row: rank.index(row[0])))
+        writer.writerows(ranked)
 
 
 if __name__ == "__main__":
