@@ -43,13 +43,15 @@ def convolve_and_pool(x: tf.Tensor, kernel: tf.Tensor, pool: int = 3) -> tuple[t
         highest = values[0]
         for value in values[1:]:
             highest = tf.maximum(highest, value)
-        total = tf.add_n([tf.reduce_sum(value, [0, 1, 2]) for value in values])
-        squares = tf.add_n([tf.reduce_sum(tf.square(value), [0, 1, 2]) for value in values])
+        exact = [tf.cast(value, tf.float32) for value in values]  # sums need the precision, whatever the policy
+        total = tf.add_n([tf.reduce_sum(value, [0, 1, 2]) for value in exact])
+        squares = tf.add_n([tf.reduce_sum(tf.square(value), [0, 1, 2]) for value in exact])
 
         def gradient(d_highest: tf.Tensor, d_total: tf.Tensor, d_squares: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             d_kernels, d_padded = [], []
             for (i, j), value in zip(phases, values, strict=True):
-                d_value = tf.where(tf.equal(value, highest), d_highest, 0.0) + (d_total + (2.0 * d_squares) * value)
+                d_sums = d_total + (2.0 * d_squares) * tf.cast(value, tf.float32)
+                d_value = tf.where(tf.equal(value, highest), d_highest, 0.0) + tf.cast(d_sums, value.dtype)
                 own = seen(padded, i, j)
                 d_kernels.append(
                     tf.compat.v1.nn.conv2d_backprop_filter(own, tf.shape(kernel), d_value, strides, "VALID")

@@ -56,15 +56,12 @@ class MaskedBatchNorm(keras.layers.Layer):
 
     def build(self, shape: tuple[int | None, ...]) -> None:
         """A scale, a shift, and the moments to use outside training."""
-        channels = (shape[-1],)
-        self.gamma = self.add_weight(shape=channels, initializer="ones", name="gamma")
-        self.beta = self.add_weight(shape=channels, initializer="zeros", name="beta")
-        self.mean = self.add_weight(
-            shape=channels, initializer="zeros", trainable=False, aggregation="mean", name="mean"
-        )
-        self.variance = self.add_weight(
-            shape=channels, initializer="ones", trainable=False, aggregation="mean", name="variance"
-        )
+        fixed: dict[str, Any] = {"shape": (shape[-1],), "autocast": False}  # full precision under any policy
+        kept: dict[str, Any] = fixed | {"trainable": False, "aggregation": "mean"}
+        self.gamma = self.add_weight(initializer="ones", name="gamma", **fixed)
+        self.beta = self.add_weight(initializer="zeros", name="beta", **fixed)
+        self.mean = self.add_weight(initializer="zeros", name="mean", **kept)
+        self.variance = self.add_weight(initializer="ones", name="variance", **kept)
 
     def call(self, x: tf.Tensor, valid: tf.Tensor | None = None, training: bool = False) -> tf.Tensor:
         """Normalise; in training by the moments of the batch, which are remembered."""
@@ -151,7 +148,7 @@ class ConvBlock(keras.layers.Layer):
             bias = tf.convert_to_tensor(self.bias)
         elif not training:  # fixed moments: the normalisation becomes part of the convolution
             scale, bias = self.normalise.affine(self.normalise.mean, self.normalise.variance)
-            kernel *= scale
+            kernel *= tf.cast(scale, kernel.dtype)
         x, valid = self._convolve(x, tf.cast(kernel, x.dtype), valid)
         normal = self.normalise(x, valid=valid, training=True) if bias is None else x + tf.cast(bias, x.dtype)
         x = tf.nn.relu(normal)

@@ -184,7 +184,8 @@ def _run_epoch(
     run = trainer.run
     batches = training_batches(run, manifest, progress.epoch).skip(progress.step_in_epoch)
     distributed = trainer.strategy.experimental_distribute_dataset(batches)
-    saved = time.monotonic()
+    began = saved = time.monotonic()
+    first = progress.step_in_epoch
     bar = tqdm(
         distributed, f"epoch {progress.epoch + 1}/{run.epochs}", steps, initial=progress.step_in_epoch, unit="step",
         disable=not show_progress, leave=False,
@@ -201,7 +202,12 @@ def _run_epoch(
         progress.step_in_epoch += 1
         progress.loss_sum += loss
         progress.right_sum += right
-        bar.set_postfix(loss=f"{progress.loss_sum / progress.step_in_epoch:.3f}", refresh=False)
+        done = progress.step_in_epoch
+        pairs = (done - first) * run.batch_clips * len(trainer.questions.answers) / (time.monotonic() - began)
+        bar.set_postfix_str(
+            f"loss {progress.loss_sum / done:.3f}, right {progress.right_sum / done:.3f}, {pairs:.0f} pairs/s",
+            refresh=False,
+        )
         if time.monotonic() - saved > CHECKPOINT_SECONDS:
             _save(trainer, folder, progress)
             saved = time.monotonic()

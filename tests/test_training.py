@@ -58,6 +58,19 @@ def test_every_network_can_learn_one_batch_by_heart(name):
     assert right == 1.0 and loss < 0.3
 
 
+@pytest.mark.parametrize("window", [0.0, 0.42])
+def test_a_step_in_mixed_precision(window):
+    keras.mixed_precision.set_global_policy("mixed_bfloat16")
+    try:
+        trainer = Trainer(replace(RUN, ablation=TINY | {"window_seconds": window}))
+        frames = np.random.default_rng(0).standard_normal((4, 3, 2 if window else 1, 18, 128)).astype(np.float32)
+        losses = [trainer.step(Fragments(tf.constant(frames), None), step, 1e-3)[0] for step in range(3)]
+        assert np.isfinite(losses).all() and losses[-1] < losses[0]
+        assert {variable.dtype for variable in trainer.model.trainable_variables} == {"float32"}
+    finally:
+        keras.mixed_precision.set_global_policy("float32")
+
+
 SCRIPT = """
 import json, sys
 from pathlib import Path
