@@ -6,6 +6,7 @@ CORPUS      ?= small
 AUDIO       ?=
 DATA        ?= data
 RUNS        ?= runs
+RESULTS     ?= results
 EPOCHS      ?= 30
 FLAGS       ?=
 
@@ -15,7 +16,7 @@ PIP       := $(BIN)/pip --quiet --quiet --disable-pip-version-check install --co
 SOURCES   := setup.py djnet preprocessing experiments tests benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: help preprocess train inspect readme test lint bench verify verify-downbeats madmom clean
+.PHONY: help preprocess train evaluate inspect readme test lint bench verify verify-downbeats madmom clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | \
@@ -28,6 +29,9 @@ train: $(INSTALLED) ## train SEN on what is in DATA, cut at equal lengths and at
 	@$(BIN)/python -m experiments.train --experiment=table4/fixed --data="$(DATA)" --output="$(RUNS)" --epochs=$(EPOCHS) $(FLAGS)
 	@$(BIN)/python -m experiments.train --experiment=table4/downbeat --data="$(DATA)" --output="$(RUNS)" --epochs=$(EPOCHS) $(FLAGS)
 	@echo "Trained: see $(RUNS)/. For more: make preprocess train CORPUS=medium EPOCHS=40, or python -m experiments.train --help"
+
+evaluate: $(INSTALLED) ## play the games on the test split with what is in RUNS, write the tables to RESULTS
+	@$(BIN)/python -m experiments.evaluate --data="$(DATA)" --runs="$(RUNS)" --output="$(RESULTS)" $(FLAGS)
 
 inspect: $(INSTALLED) ## check every shard in DATA, show counts, draw a few spectrograms
 	@$(BIN)/python -m preprocessing.inspect "$(DATA)" $(FLAGS)

@@ -1,6 +1,6 @@
 """Fragments -> answers of a network: score matrices and orders, with each fragment embedded once."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import permutations
 from typing import Any, NamedTuple
 
@@ -8,6 +8,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from djnet.games import Puzzle
 from djnet.ordering import best_order
 from djnet.pairs import ORDERS
 
@@ -57,6 +58,46 @@ def answer(model: keras.Model, embedded: Embedded, fragments: np.ndarray, traini
         )
     logits = comparison(xs, None if masks[0] is None else masks, training=training)
     return tf.reshape(logits, [len(fragments), -1, comparison.classes])
+
+
+def score_puzzles(
+    model: keras.Model, puzzles: Sequence[Puzzle], mean: np.ndarray, std: np.ndarray, batch_size: int = 16
+) -> Iterator[np.ndarray]:
+    """Score matrices of many puzzles of one size, in their order: -> float32 [n, n] each."""
+    for frames, padded in _batches(model, puzzles, mean, std, batch_size):
+        yield from score_batch(model, frames, padded)
+
+
+def solve_puzzles(
+    model: keras.Model, puzzles: Sequence[Puzzle], mean: np.ndarray, std: np.ndarray, batch_size: int = 16
+) -> Iterator[tuple[int, ...]]:
+    """Orders of many puzzles of one size by the model's own rule."""
+    for frames, padded in _batches(model, puzzles, mean, std, batch_size):
+        yield from solve_batch(model, frames, padded)
+
+
+def _batches(
+    model: keras.Model, puzzles: Sequence[Puzzle], mean: np.ndarray, std: np.ndarray, batch_size: int
+) -> Iterator[tuple[tf.Tensor, bool]]:
+    window = window_of(model)
+    for first in range(0, len(puzzles), batch_size):
+        group = puzzles[first : first + batch_size]
+        padded = not window or min(len(piece) for puzzle in group for piece in puzzle.fragments) < window
+        yield tf.constant(np.stack(_sides(group, mean, std, window))), padded
+
+
+def _sides(puzzles: Sequence[Puzzle], mean: np.ndarray, std: np.ndarray, window: int) -> list[np.ndarray]:
+    """Normalised fragments of puzzles, as `Fragments.frames`: [n, S, L, 128] each."""
+    length = window or max(len(piece) for puzzle in puzzles for piece in puzzle.fragments)
+    found = []
+    for puzzle in puzzles:
+        frames = np.zeros((len(puzzle.fragments), 2 if window else 1, length, len(mean)), np.float32)
+        for target, piece in zip(frames, puzzle.fragments, strict=True):
+            normal = (piece - mean) / std
+            target[0, : min(len(piece), length)] = normal[-length:]
+            target[-1, : min(len(piece), length)] = normal[:length]
+        found.append(frames)
+    return found
 
 
 def solve_batch(model: keras.Model, frames: tf.Tensor, padded: bool = True) -> list[tuple[int, ...]]:
