@@ -7,7 +7,7 @@ from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-from benchmarks import downbeat_speed, preprocessing_speed, training_speed
+from benchmarks import downbeat_speed, ordering_speed, preprocessing_speed, training_speed
 from benchmarks.measure import HEADER, Line
 from djnet.files import whole_file
 from experiments.training import commit
@@ -19,6 +19,7 @@ BENCHMARKS = {
     "preprocessing": preprocessing_speed.lines,
     "downbeats": downbeat_speed.lines,
     "training": training_speed.lines,
+    "ordering": ordering_speed.lines,
 }
 
 

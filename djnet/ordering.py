@@ -1,12 +1,19 @@
-"""Score matrix -> the order with the highest sum of consecutive scores, with a proof or a bound."""
+"""Score matrix -> the order with the highest sum of consecutive scores, with a proof or a bound.
 
+Up to 15 pieces by dynamic programming over subsets; more by integer programming (see `tours.py`). Never a silent guess:
+`Order.bound` says what no order can exceed, and equals `value` where the order is proven to be the best.
+"""
+
+import heapq
 import itertools
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 EXACT_LIMIT = 15  # pieces up to which all subsets are gone through
+TOLERANCE = 1e-9
 
 
 class Order(NamedTuple):
@@ -15,6 +22,42 @@ class Order(NamedTuple):
     order: tuple[int, ...]
     value: float
     bound: float
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What an order must keep to: first and last piece, pairs (a, b) with a before b, pieces that may be left out."""
+
+    first: int | None = None
+    last: int | None = None
+    before: tuple[tuple[int, int], ...] = ()
+    optional: frozenset[int] = frozenset()
+
+    def validate(self, n: int) -> None:
+        """A ValueError names the rule that no order of n pieces can keep."""
+        named = [self.first, self.last, *self.optional, *itertools.chain(*self.before)]
+        for piece in named:
+            if piece is not None and not 0 <= piece < n:
+                raise ValueError(f"There is no piece {piece}; pieces are 0 to {n - 1}.")
+        if self.first is not None and self.first == self.last and n - len(self.optional) > 1:
+            raise ValueError(f"Piece {self.first} cannot be both the first and the last.")
+        for a, b in self.before:
+            if a == b or b == self.first or a == self.last:
+                raise ValueError(f"Piece {a} cannot come before {b}: the other rules forbid it.")
+        if cycle := _cycle(n, self.before):
+            raise ValueError(f"The pieces {' before '.join(map(str, cycle))} go round in a circle.")
+        for end, piece in (("first", self.first), ("last", self.last)):
+            if piece in self.optional:
+                raise ValueError(f"Piece {piece} cannot be optional and the {end}.")
+
+    def kept_by(self, order: Sequence[int]) -> bool:
+        """Whether an order keeps to all rules."""
+        places = {piece: place for place, piece in enumerate(order)}
+        return (
+            (self.first is None or order[0] == self.first)
+            and (self.last is None or order[-1] == self.last)
+            and all(places[a] < places[b] for a, b in self.before if a in places and b in places)
+        )
 
 
 def validate(scores: np.ndarray) -> np.ndarray:
@@ -31,45 +74,114 @@ def validate(scores: np.ndarray) -> np.ndarray:
     return scores
 
 
-def best_order(scores: np.ndarray) -> Order:
-    """The best order, by dynamic programming over subsets; of equally good ones the first in the alphabet.
+def best_order(
+    scores: np.ndarray,
+    first: int | None = None,
+    last: int | None = None,
+    before: Collection[tuple[int, int]] = (),
+    optional: Collection[int] = (),
+    seconds: float = 60.0,
+) -> Order:
+    """The order with the highest sum of consecutive scores among those that keep to the rules.
 
-    best[set, first] is the highest sum over the set's orders that begin with `first`. Sets are gone through by size,
-    all of one size at once. Going backwards from the end, the choice of the smallest first piece breaks ties.
+    Of equally good orders the first in the alphabet, up to 15 pieces. More pieces may take up to `seconds`; if that is
+    not enough, the best order found comes with a bound above its value.
     """
     scores = validate(scores)
+    rules = Rules(first, last, tuple(before), frozenset(optional))
+    rules.validate(len(scores))
+    if len(scores) <= EXACT_LIMIT:
+        return next(_orders_by_value(scores, rules))
+    from djnet.tours import solve
+
+    order, bound = solve(scores, rules, seconds)
+    value = value_of(scores, order)
+    return Order(order, value, value if bound - value < TOLERANCE * max(1.0, abs(value)) else bound)
+
+
+def top_orders(
+    scores: np.ndarray,
+    k: int,
+    first: int | None = None,
+    last: int | None = None,
+    before: Collection[tuple[int, int]] = (),
+    optional: Collection[int] = (),
+) -> list[Order]:
+    """The k best orders that keep to the rules, best first; up to 15 pieces."""
+    scores = validate(scores)
+    if len(scores) > EXACT_LIMIT:
+        raise ValueError(f"The k best orders are found for up to {EXACT_LIMIT} pieces, got {len(scores)}.")
+    rules = Rules(first, last, tuple(before), frozenset(optional))
+    rules.validate(len(scores))
+    return list(itertools.islice(_orders_by_value(scores, rules), k))
+
+
+def _orders_by_value(scores: np.ndarray, rules: Rules) -> Iterator[Order]:
+    """All orders that keep to the rules, the best first.
+
+    From the table of best completions the value of a beginning's best order is known, so the beginnings can be gone
+    through best first; among equals the one that comes first in the alphabet.
+    """
+    best = _best_completions(scores, rules)
     n = len(scores)
-    if n > EXACT_LIMIT:
-        raise ValueError(f"Too many pieces: {n}, at most {EXACT_LIMIT}.")
+    queue: list[tuple[float, tuple[int, ...], float, int]] = []
+    required = sum(1 << piece for piece in range(n) if piece not in rules.optional)
+    for pieces in range(1, 1 << n):
+        if pieces & required == required:
+            for piece in range(n):
+                value = best[pieces, piece]
+                if np.isfinite(value) and rules.first in (None, piece):
+                    heapq.heappush(queue, (_rounded(-value), (piece,), 0.0, pieces))
+    while queue:
+        _, order, value, pieces = heapq.heappop(queue)
+        rest = pieces ^ (1 << order[-1])
+        if not rest:
+            yield Order(order, value, value)
+            continue
+        for piece in range(n):
+            if rest >> piece & 1 and np.isfinite(best[rest, piece]):
+                reached = value + scores[order[-1], piece]
+                total = reached + best[rest, piece]
+                heapq.heappush(queue, (_rounded(-total), (*order, piece), reached, rest))
+
+
+def _rounded(value: float) -> float:
+    """Sums that differ only by the order of adding are equal."""
+    return round(value, 10)
+
+
+def _best_completions(scores: np.ndarray, rules: Rules) -> np.ndarray:
+    """best[pieces, first]: the highest sum of an order of these pieces that begins with `first`; -inf if there is none.
+
+    Sets are bits. They are gone through by size, all of one size at once.
+    """
+    n = len(scores)
     best = np.full((1 << n, n), -np.inf)
-    best[1 << np.arange(n), np.arange(n)] = 0.0
+    ends = [rules.last] if rules.last is not None else range(n)
+    for piece in ends:
+        best[1 << piece, piece] = 0.0
     sets = np.arange(1 << n)
-    sizes = np.array([int(s).bit_count() for s in sets]) if n < 12 else _bit_counts(sets)
+    sizes = sum(sets >> bit & 1 for bit in range(n))
+    earlier = [sum(1 << a for a, b in set(rules.before) if b == piece) for piece in range(n)]  # not after a piece
     for size in range(2, n + 1):
         group = sets[sizes == size]
         for first in range(n):
-            own = group[(group >> first) & 1 == 1]
-            rest = best[own ^ (1 << first)]  # [sets, next piece], -inf where the piece is not in the set
-            best[own, first] = (rest + scores[first]).max(axis=1)
-    return _read_off(scores, best)
+            own = group[(group >> first & 1 == 1) & (group & earlier[first] == 0)]
+            best[own, first] = (best[own ^ (1 << first)] + scores[first]).max(axis=1)
+    return best
 
 
-def _read_off(scores: np.ndarray, best: np.ndarray) -> Order:
-    n = len(scores)
-    left = (1 << n) - 1
-    order = [int(np.argmax(best[left]))]
-    value = float(best[left, order[0]])
-    while len(order) < n:
-        left ^= 1 << order[-1]
-        order.append(int(np.argmax(best[left] + scores[order[-1]])))
-    return Order(tuple(order), value, value)
-
-
-def _bit_counts(numbers: np.ndarray) -> np.ndarray:
-    counts = np.zeros(len(numbers), np.int64)
-    for bit in range(int(numbers[-1]).bit_length()):
-        counts += (numbers >> bit) & 1
-    return counts
+def _cycle(n: int, before: Collection[tuple[int, int]]) -> list[int]:
+    """Pieces that would each have to come before the next, and the last before the first; empty if there are none."""
+    left, after = set(range(n)), {piece: {b for a, b in before if a == piece} for piece in range(n)}
+    while free := {piece for piece in left if not after[piece] & left}:
+        left -= free
+    if not left:
+        return []
+    walk = [min(left)]
+    while walk.count(walk[-1]) < 2:
+        walk.append(min(after[walk[-1]] & left))
+    return walk[walk.index(walk[-1]) :]
 
 
 def value_of(scores: np.ndarray, order: Sequence[int]) -> float:
@@ -81,11 +193,19 @@ def greedy(scores: np.ndarray) -> Order:
     """Join the two ends with the highest score that is left, again and again: what most tools do, for comparison."""
     scores = validate(scores)
     n = len(scores)
-    chains = {i: [i] for i in range(n)}  # by first piece
+    head = list(range(n))  # of the chain that ends with a piece
+    tail = list(range(n))  # of the chain that begins with a piece
+    follows: dict[int, int] = {}
+    preceded: set[int] = set()
     for flat in np.argsort(-scores, axis=None, kind="stable"):
         before, after = divmod(int(flat), n)
-        head = next((first for first, chain in chains.items() if chain[-1] == before), None)
-        if head is not None and after in chains and head != after:
-            chains[head] += chains.pop(after)
-    (order,) = chains.values()
+        if before == after or before in follows or after in preceded or head[before] == after:
+            continue
+        follows[before] = after
+        preceded.add(after)
+        begin, end = head[before], tail[after]
+        tail[begin], head[end] = end, begin
+    order = [next(piece for piece in range(n) if piece not in preceded)]
+    while order[-1] in follows:
+        order.append(follows[order[-1]])
     return Order(tuple(order), value_of(scores, order), np.inf)
