@@ -36,21 +36,24 @@ def madmom(name: str) -> ModuleType:
         ) from error
 
 
-def plain_beats(samples: np.ndarray) -> np.ndarray:
-    """madmom's own answer, for comparison: float32 [N] at 44,100 Hz -> float [K, 2] (seconds, position in the bar).
+def plain_activations(samples: np.ndarray) -> np.ndarray:
+    """madmom's own network, for comparison: float32 [N] at 44,100 Hz -> float [T, 2]."""
+    signal = madmom("audio.signal").Signal(samples, sample_rate=44_100)
+    return madmom("features.downbeats").RNNDownBeatProcessor()(signal)
+
+
+def plain_beats(heard: np.ndarray) -> np.ndarray:
+    """madmom's own decoder, for comparison: float [T, 2] -> float [K, 2] (seconds, position in the bar).
 
     madmom stacks the ragged answers of its bar lengths, which NumPy refuses by now; so each bar length is decoded alone
     and the more probable answer is kept.
     """
-    downbeats = madmom("features.downbeats")
-    signal = madmom("audio.signal").Signal(samples, sample_rate=44_100)
-    heard = downbeats.RNNDownBeatProcessor()(signal)
     loud = np.flatnonzero((heard >= 0.05).any(axis=1))
     if len(loud) == 0:
         return np.zeros((0, 2))
     answers = []
     for beats in (3, 4):
-        processor = downbeats.DBNDownBeatTrackingProcessor(beats_per_bar=[beats], fps=100)
+        processor = madmom("features.downbeats").DBNDownBeatTrackingProcessor(beats_per_bar=[beats], fps=100)
         path, probability = processor.hmms[0].viterbi(heard[loud[0] : loud[-1] + 1])
         # An array of objects is what madmom's own stacking gave on the NumPy of its day.
         ragged = np.empty((1, 2), object)

@@ -20,7 +20,7 @@ from tqdm import tqdm
 from djnet import audio
 from djnet.files import whole_file
 from preprocessing import downbeats, job, rendering
-from preprocessing.madmom_compat import plain_beats
+from preprocessing.madmom_compat import plain_activations, plain_beats
 
 LIMIT = 0.005
 
@@ -49,7 +49,7 @@ def compare(midi: Path, truth: Path, rendered: Path, seconds: float) -> Row:
     (samples,) = audio.load_at(rendered, 0.0, seconds, (downbeats.ANALYSIS_RATE_HZ,))
     table = pd.read_csv(truth, sep=";")
     expected = table.t[(table.beat == 1) & (table.t < seconds)].to_numpy()
-    ours, theirs = downbeats.track(samples, downbeats.ANALYSIS_RATE_HZ), plain_beats(samples)
+    ours, theirs = downbeats.track(samples, downbeats.ANALYSIS_RATE_HZ), plain_beats(plain_activations(samples))
     return Row(midi.stem, _f_measure(expected, ours), _f_measure(expected, theirs), np.array_equal(ours, theirs))
 
 
