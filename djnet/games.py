@@ -2,12 +2,19 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
+from djnet import audio
+from djnet.annotations import SHORTEST_SECONDS, join_short, read_parts
+from djnet.features import log_mel
 from djnet.fragments import cut_frames
 from djnet.records import Clip, Manifest
 from djnet.rng import rng_for
+from djnet.spec import SAMPLE_RATE_HZ
+
+_OVERHANG_SECONDS = 2.0  # the last part of an annotation may be that much longer than the audio
 
 
 @dataclass(frozen=True)
@@ -58,3 +65,25 @@ def jigsaws(
         if f"{segmentation}/{n}" in clip.segmentations:
             found += 1
             yield jigsaw(clip, segmentation, n, protocol, gap)
+
+
+def recording(path: Path, annotation: Path, limit: int | None = None) -> Puzzle:
+    """The annotated parts of one recording: the sections of a song (sequencing), or the clips of a medley.
+
+    Parts shorter than a second are joined to a neighbour; with a limit, only the first ones play (the paper's ten).
+    Each part is transformed alone, so that nothing of its neighbours is in it.
+    """
+    parts, _ = join_short(read_parts(annotation))
+    samples = audio.load(path)
+    seconds = len(samples) / SAMPLE_RATE_HZ
+    pieces = []
+    for part in parts[:limit]:
+        if part.start + SHORTEST_SECONDS > seconds or (
+            part.end != float("inf") and part.end > seconds + _OVERHANG_SECONDS
+        ):
+            raise ValueError(
+                f"{annotation}: the part at {part.start:g} s lies beyond the end of {path} ({seconds:.1f} s)."
+            )
+        last = len(samples) if part.end == float("inf") else round(part.end * SAMPLE_RATE_HZ)
+        pieces.append(log_mel(samples[round(part.start * SAMPLE_RATE_HZ) : last]))
+    return Puzzle.shuffled(path.stem, pieces)

@@ -1,11 +1,16 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from djnet import baselines, metrics
+from djnet.annotations import read_parts
+from djnet.audio import load
+from djnet.features import log_mel
 from djnet.fragments import cut_frames
-from djnet.games import Puzzle, jigsaw, jigsaws
+from djnet.games import Puzzle, jigsaw, jigsaws, recording
 from djnet.ordering import best_order
 
 
@@ -57,3 +62,24 @@ def test_continuity_solves_a_ramp_and_chance_does_not(rng):
     solved = [metrics.global_accuracy(best_order(baselines.continuity(p)).order, p.truth) for p in puzzles]
     guessed = [metrics.global_accuracy(best_order(baselines.chance(p)).order, p.truth) for p in puzzles]
     assert np.mean(solved) == 1.0 and np.mean(guessed) < 0.2
+
+
+def test_the_sections_of_a_song(songs):
+    path = Path(songs.tracks[0].path)
+    annotation = path.with_name("song-0000.sections.csv")
+    samples, parts = load(path), read_parts(annotation)
+    puzzle = recording(path, annotation, limit=5)
+    assert len(puzzle.fragments) == 5
+    for piece, part in zip(puzzle.truth, parts, strict=False):
+        own = samples[round(part.start * 22_050) : round(part.end * 22_050)]
+        assert np.array_equal(puzzle.fragments[piece], log_mel(own))
+
+
+def test_parts_beyond_the_end_of_the_audio(tmp_path, write_tone):
+    path = write_tone(tmp_path / "mix.wav", seconds=12)
+    cue = tmp_path / "mix.cue"
+    cue.write_text("INDEX 01 00:00:00\nINDEX 01 00:06:00\n")
+    assert len(recording(path, cue).fragments) == 2
+    cue.write_text("INDEX 01 00:00:00\nINDEX 01 00:20:00\n")
+    with pytest.raises(ValueError, match=r"mix.cue: the part at 0 s lies beyond the end of .*mix.wav \(12.0 s\)"):
+        recording(path, cue)
