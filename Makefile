@@ -16,6 +16,7 @@ PIP       := $(BIN)/pip --quiet --quiet --disable-pip-version-check install --co
 SOURCES   := setup.py djnet preprocessing experiments tests benchmarks
 
 .DEFAULT_GOAL := help
+.NOTPARALLEL:
 .PHONY: help preprocess train evaluate inspect readme test lint bench verify verify-downbeats madmom clean
 
 help: ## list the targets
@@ -26,9 +27,8 @@ preprocess: $(INSTALLED) ## music -> records in DATA: CORPUS=small|medium|full|s
 	@$(BIN)/python -m preprocessing.build --output="$(DATA)" $(if $(AUDIO),--audio="$(AUDIO)",--corpus=$(CORPUS)) $(FLAGS)
 
 train: $(INSTALLED) ## train SEN on what is in DATA, cut at equal lengths and at downbeats: EPOCHS=30
-	@$(BIN)/python -m experiments.train --experiment=table4/fixed --data="$(DATA)" --output="$(RUNS)" --epochs=$(EPOCHS) $(FLAGS)
-	@$(BIN)/python -m experiments.train --experiment=table4/downbeat --data="$(DATA)" --output="$(RUNS)" --epochs=$(EPOCHS) $(FLAGS)
-	@echo "Trained: see $(RUNS)/. For more: make preprocess train CORPUS=medium EPOCHS=40, or python -m experiments.train --help"
+	@$(BIN)/python -m experiments.train --experiment=table4/fixed,table4/downbeat --data="$(DATA)" --output="$(RUNS)" --epochs=$(EPOCHS) $(FLAGS)
+	@echo "Trained: see $(RUNS)/. For more: make preprocess train CORPUS=medium EPOCHS=40, or $(BIN)/python -m experiments.train --help"
 
 evaluate: $(INSTALLED) ## play the games on the test split with what is in RUNS, write the tables to RESULTS
 	@$(BIN)/python -m experiments.evaluate --data="$(DATA)" --runs="$(RUNS)" --output="$(RESULTS)" $(FLAGS)

@@ -99,12 +99,13 @@ def _opened(path: str | Path) -> Iterator[soundfile.SoundFile]:
             raise AudioError(path, "is an empty file.")
         if Path(path).suffix.lower() in CONVERTIBLE:
             raise AudioError(path, "is in a format that is not read; convert it, e.g. with: ffmpeg -i IN OUT.flac")
-        with _without_notes(path), soundfile.SoundFile(path) as sound:
+        with _without_notes(path), soundfile.SoundFile(os.fsencode(path)) as sound:
             yield sound
     except soundfile.LibsndfileError as error:
         # For some damaged files libsndfile says that they do not exist; that they do is known here.
         said = error.error_string.rstrip(".")
-        said = "not the format that its name says, or damaged" if "does not exist" in said else said
+        if "does not exist" in said or "Internal" in said:
+            said = "not the format that its name says, or damaged"
         raise AudioError(path, f"cannot be decoded ({said}).") from error
     except OSError as error:
         raise AudioError(path, f"cannot be read ({error.strerror or error}).") from error

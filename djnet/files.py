@@ -23,7 +23,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 def remove_partial(folder: Path) -> None:
     """Remove what killed runs left in a folder that no other run is writing to."""
-    for path in folder.glob(".*.partial"):
+    for path in folder.glob(".*.partial*"):
         path.unlink(missing_ok=True)
 
 

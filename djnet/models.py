@@ -46,6 +46,10 @@ class Design:
     dropout: float = 0.5
 
     def __post_init__(self) -> None:
+        for name in ("tower", "convnet", "dense"):
+            widths = getattr(self, name)
+            if not isinstance(widths, tuple) or not widths or not all(isinstance(w, int) and w > 0 for w in widths):
+                raise ValueError(f"{name} must be widths above 0 such as (64, 128), got {widths!r}.")
         if self.similarity not in ("cosine", "inner_product"):
             raise ValueError(f"similarity must be cosine or inner_product, got {self.similarity!r}.")
         if self.stride < 1 or self.window_seconds < 0 or not 0 <= self.dropout < 1:

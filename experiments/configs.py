@@ -46,12 +46,12 @@ class Run:
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {getattr(self, name)!r}.")
         for name in ("learning_rate", "batch_clips", "epochs"):
-            if getattr(self, name) <= 0:
+            if not 0 < getattr(self, name) < float("inf"):
                 raise ValueError(f"{name} must be above 0, got {getattr(self, name)}.")
-        for name in ("l2", "gap_seconds", "warmup_steps", "patience"):
-            if getattr(self, name) < 0:
+        for name in ("l2", "gap_seconds", "warmup_steps", "patience", "seed"):
+            if not getattr(self, name) >= 0:
                 raise ValueError(f"{name} must not be negative, got {getattr(self, name)}.")
-        if set(self.kinds) - set(ALL_KINDS):
+        if set(self.kinds) - set(ALL_KINDS) or len(set(self.kinds)) < len(self.kinds):
             raise ValueError(f"kinds are {', '.join(ALL_KINDS)}, got {', '.join(self.kinds)}.")
         questions_for(self.model, self.n, [Kind[name] for name in self.kinds])
         if self.shortest_frames <= 0:
@@ -86,7 +86,14 @@ class Run:
             parts.append("+".join(self.kinds))
         if self.gap_seconds:
             parts.append(f"gap={self.gap_seconds:g}")
-        return "-".join([*parts, f"seed={self.seed}"])
+        return "-".join([*parts, f"epochs={self.epochs}", f"seed={self.seed}"])
+
+    @property
+    def row(self) -> tuple[Any, ...]:
+        """What makes it a certain row of a table; runs that differ only in how they were trained are the same row."""
+        values = self.to_json()
+        names = ("model", "segmentation", "protocol", "preset", "ablation", "kinds", "n", "gap_seconds", "seed")
+        return tuple(json.dumps(values[name], sort_keys=True) for name in names)
 
     def to_json(self) -> dict[str, Any]:
         """As saved in run.json."""

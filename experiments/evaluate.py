@@ -31,10 +31,12 @@ def main(argv: Sequence[str]) -> None:
 
     if len(argv) > 1:
         raise job.JobError(f"Not a flag: {argv[1]!r} (--help lists the flags).")
-    manifest = Manifest.read(_DATA.value)
+    manifest = Manifest.read(Path(_DATA.value).expanduser())
     wanted = ("2", "3", "5") if _TABLE.value == "all" else (_TABLE.value,)
-    arena = tables.Arena(manifest, Path(_RUNS.value), _PRESET.value, _PROTOCOL.value, _SEED.value, _PUZZLES.value)
-    output = Path(_OUTPUT.value)
+    arena = tables.Arena(
+        manifest, Path(_RUNS.value).expanduser(), _PRESET.value, _PROTOCOL.value, _SEED.value, _PUZZLES.value
+    )
+    output = Path(_OUTPUT.value).expanduser()
     output.mkdir(parents=True, exist_ok=True)
     for table in wanted:
         rows = arena.play(tables.CELLS[table])

@@ -20,7 +20,7 @@ from djnet.records import Manifest
 from djnet.rng import rng_for
 from djnet.spec import JIGSAW_SIZES
 from experiments import paper
-from experiments.configs import ABLATIONS, experiment
+from experiments.configs import ABLATIONS, Run, experiment
 from experiments.training import commit
 
 # What makes a row the same row: a rerun replaces it, anything else stays.
@@ -77,7 +77,7 @@ class Arena:
         self._manifest, self._runs = manifest, runs
         self._preset, self._protocol, self._seed, self._limit = preset, protocol, seed, limit
         self._puzzles: dict[tuple[str, int], list[Puzzle]] = {}
-        self._models: dict[str, keras.Model] = {}
+        self._models: dict[Path, keras.Model] = {}
 
     @cached_property
     def _commit(self) -> str:
@@ -140,16 +140,21 @@ class Arena:
     def _find_model(self, name: str) -> keras.Model | str:
         """The best weights of a named run, or what to do if there are none for this music."""
         run = experiment(name, preset=self._preset, protocol=self._protocol, seed=self._seed)
-        folder = self._runs / run.name
-        if not (folder / "best.keras").exists():
+        found = [
+            (facts["run"]["epochs"], path.parent)
+            for path in sorted(self._runs.glob("*/*/run.json"))
+            if (facts := json.loads(path.read_text(encoding="ascii")))["records"] == self._manifest.hash
+            and facts["finished"]
+            and Run.from_json(facts["run"]).row == run.row
+        ]
+        if not found:
             flags = f"--experiment={name} --preset={self._preset} --protocol={self._protocol} --seed={self._seed}"
-            return f"not trained: python -m experiments.train {flags}"
-        facts = json.loads((folder / "run.json").read_text(encoding="ascii"))
-        if facts["records"] != self._manifest.hash:
-            return f"{folder} was trained on other records ({facts['corpus']['name']})"
-        if run.name not in self._models:
-            self._models[run.name] = keras.models.load_model(folder / "best.keras")
-        return self._models[run.name]
+            places = f"--data={self._manifest.folder} --output={self._runs}"
+            return f"no finished run: python -m experiments.train {flags} {places}"
+        folder = max(found)[1]  # the one that was trained longest
+        if folder not in self._models:
+            self._models[folder] = keras.models.load_model(folder / "best.keras")
+        return self._models[folder]
 
 
 def interval(values: np.ndarray, level: float = 0.95) -> tuple[float, float]:
@@ -173,13 +178,14 @@ def write(path: Path, rows: list[dict[str, Any]]) -> None:
 
 def shown(table: str, rows: Iterable[dict[str, Any]]) -> str:
     """A table for people: ours with its interval, the paper's beside it."""
-    lines = [f"Table {table}: pairwise (global) accuracy, 95% interval of the global one, the paper's"]
+    lines = [f"Table {table}: pairwise (global) accuracy, 95% interval of the global one, puzzles, the paper's"]
     for row in rows:
         name = f"{row['segmentation']:9s} n={row['n']}  {row['method']:14s}"
         if row["reason"]:
             lines.append(f"{name} -- {row['reason']}")
             continue
-        ours = f"{row['pairwise']:.3f} ({row['global']:.3f})  [{row['global_low']:.3f}, {row['global_high']:.3f}]"
+        spread = f"[{row['global_low']:.3f}, {row['global_high']:.3f}]"
+        ours = f"{row['pairwise']:.3f} ({row['global']:.3f})  {spread}  {row['puzzles']:4d}"
         theirs = f"{row['paper_pairwise']:.3f} ({row['paper_global']:.3f})" if row["paper_pairwise"] else ""
         lines.append(f"{name} {ours}  {theirs}")
     return "\n".join(lines)

@@ -16,11 +16,11 @@ from typing import Any
 
 from absl import flags
 
-from djnet.records import Manifest
+from djnet.records import Manifest, RecordsError
 from preprocessing import job
 
 _LIST = flags.DEFINE_bool("list", False, "List the named experiments and stop.")
-_EXPERIMENT = flags.DEFINE_string("experiment", "table2/sen", "A named run, see --list; the flags below change it.")
+_EXPERIMENT = flags.DEFINE_list("experiment", ["table2/sen"], "Named runs, see --list; the flags below change them.")
 _DATA = flags.DEFINE_string("data", "data", "Folder of records, see make preprocess.")
 _OUTPUT = flags.DEFINE_string("output", "runs", "Folder for the runs.")
 _STRATEGY = flags.DEFINE_enum(
@@ -86,19 +86,29 @@ def main(argv: Sequence[str]) -> None:
         return
     assert {*_FIELDS, "ablation", "kinds", "n"} == {field.name for field in fields(Run)}
     try:
-        run = experiment(_EXPERIMENT.value, **changes())
+        runs = [experiment(name, **changes()) for name in _EXPERIMENT.value]
     except ValueError as error:
         raise job.JobError(str(error)) from error
-    manifest = Manifest.read(_DATA.value)
-    _train(run, manifest, Path(_OUTPUT.value).expanduser() / run.name)
+    manifest = Manifest.read(Path(_DATA.value).expanduser())
+    left_out = []
+    for run in runs:
+        try:
+            _train(run, manifest, Path(_OUTPUT.value).expanduser())
+        except RecordsError as error:  # no clips for this game, but perhaps for the next
+            left_out.append(str(error))
+            print(error)
+    if len(left_out) == len(runs):
+        raise job.JobError(left_out[0])
 
 
-def _train(run: Any, manifest: Manifest, folder: Path) -> None:
+def _train(run: Any, manifest: Manifest, output: Path) -> None:
     import keras
     import tensorflow as tf
 
     from experiments.strategies import strategy_for
-    from experiments.training import TrainingError, train
+    from experiments.training import TrainingError, run_folder, train
+
+    folder = run_folder(output, manifest, run)
 
     if _DETERMINISTIC.value:
         tf.config.experimental.enable_op_determinism()

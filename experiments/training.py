@@ -28,6 +28,7 @@ from djnet.files import remove_partial, whole_file, write_json
 from djnet.models import build
 from djnet.pairs import Kind, questions_for
 from djnet.records import Manifest, RecordsError
+from djnet.rng import rng_for
 from djnet.spec import seconds_to_hops
 from experiments.configs import Run
 
@@ -139,9 +140,6 @@ def train(
     show_progress: bool = True,
 ) -> Result:
     """Train a run, or go on with it from its last checkpoint."""
-    folder.mkdir(parents=True, exist_ok=True)
-    remove_partial(folder)
-    _claim(run, manifest, folder)
     check_memory(run)
     for split in ("train", "valid"):
         if not _clips(manifest, split, run):
@@ -149,8 +147,18 @@ def train(
                 f"The {split} split of {manifest.folder} has no clips for {run.segmentation} cuts, n = {run.n}."
             )
     trainer = Trainer(run, strategy)
+    # Several devices share a batch, so that one which is not full could leave a device without a clip.
+    full_batches = trainer.strategy.num_replicas_in_sync > 1
+    clips = _clips(manifest, "train", run)
+    steps = clips // run.batch_clips if full_batches else math.ceil(clips / run.batch_clips)
+    if not steps:
+        raise TrainingError(
+            f"{clips} training clips do not fill a batch of {run.batch_clips}: try a smaller --batch_clips."
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    remove_partial(folder)
+    _claim(run, manifest, folder)
     progress = _resume(trainer, folder)
-    steps = math.ceil(_clips(manifest, "train", run) / run.batch_clips)
     while progress.epoch < run.epochs and not _is_done(run, progress):
         began, first = time.monotonic(), progress.step_in_epoch
         _run_epoch(trainer, manifest, folder, progress, steps, show_progress)
@@ -167,7 +175,7 @@ def train(
         if score["global_accuracy"] > progress.best_score:
             progress.best_score, progress.best_epoch = score["global_accuracy"], progress.epoch
             with whole_file(folder / "best.keras") as partial:
-                saved = partial.with_suffix(".keras")
+                saved = partial.with_name(f"{partial.name}.keras")
                 trainer.model.save(saved)
                 os.replace(saved, partial)
         _append(folder / "history.csv", row)
@@ -175,6 +183,7 @@ def train(
         progress.step_in_epoch, progress.loss_sum, progress.right_sum = 0, 0.0, 0.0
         _save(trainer, folder, progress)
         on_epoch(row)
+    _finish(folder, progress)
     return Result(folder, progress.best_score, progress.best_epoch, progress.epoch)
 
 
@@ -182,7 +191,8 @@ def _run_epoch(
     trainer: Trainer, manifest: Manifest, folder: Path, progress: Progress, steps: int, show_progress: bool
 ) -> None:
     run = trainer.run
-    batches = training_batches(run, manifest, progress.epoch).skip(progress.step_in_epoch)
+    full = trainer.strategy.num_replicas_in_sync > 1
+    batches = training_batches(run, manifest, progress.epoch, full).skip(progress.step_in_epoch)
     distributed = trainer.strategy.experimental_distribute_dataset(batches)
     began = saved = time.monotonic()
     first = progress.step_in_epoch
@@ -213,7 +223,7 @@ def _run_epoch(
             saved = time.monotonic()
 
 
-def training_batches(run: Run, manifest: Manifest, epoch: int) -> tf.data.Dataset:
+def training_batches(run: Run, manifest: Manifest, epoch: int, full_batches: bool = False) -> tf.data.Dataset:
     """The batches of an epoch; the same epoch of the same run is always the same."""
     batches = fragment_batches(
         manifest,
@@ -226,6 +236,7 @@ def training_batches(run: Run, manifest: Manifest, epoch: int) -> tf.data.Datase
         batch_size=run.batch_clips,
         shuffle=Keyed(run.seed, epoch),
         shift=run.shift and run.segmentation == "fixed",
+        drop_remainder=full_batches,
     )
     return batches.map(_spec_augment) if run.spec_augment else batches
 
@@ -244,7 +255,7 @@ def _spec_augment(batch: Fragments) -> Fragments:
 
 def validate(model: keras.Model, run: Run, manifest: Manifest, split: str = "valid") -> dict[str, float]:
     """Pairwise and global accuracy on the puzzles of a split, cut as in training."""
-    scores = []
+    scores: list[list[float]] = []
     for batch in fragment_batches(
         manifest,
         split,
@@ -255,22 +266,17 @@ def validate(model: keras.Model, run: Run, manifest: Manifest, split: str = "val
         gap=seconds_to_hops(run.gap_seconds),
         batch_size=32,
     ):
-        truth = range(run.n)
-        for order in scoring.solve_batch(model, _shuffled(batch.frames), run.padded):
-            scores.append(
-                [metric(_unshuffled(order), truth) for metric in (metrics.pairwise_accuracy, metrics.global_accuracy)]
-            )
+        # Each puzzle in an order of its own: a model that always answers alike must not be right.
+        places = np.stack(
+            [rng_for(0, "validate", len(scores) + i).permutation(run.n) for i in range(len(batch.frames))]
+        )
+        shuffled = tf.gather(batch.frames, places, axis=1, batch_dims=1)
+        for order, place in zip(scoring.solve_batch(model, shuffled, run.padded), places, strict=True):
+            found = place[list(order)].tolist()
+            pair = metrics.pairwise_accuracy, metrics.global_accuracy
+            scores.append([metric(found, range(run.n)) for metric in pair])
     pairwise, exact = np.mean(scores, axis=0)
     return {"pairwise_accuracy": float(pairwise), "global_accuracy": float(exact)}
-
-
-def _shuffled(frames: tf.Tensor) -> tf.Tensor:
-    """Fragments backwards: so a model that answers every question alike gets no order right by its position."""
-    return tf.reverse(frames, axis=[1])
-
-
-def _unshuffled(order: tuple[int, ...]) -> list[int]:
-    return [len(order) - 1 - piece for piece in order]
 
 
 def learning_rate(run: Run, step: int, steps: int) -> float:
@@ -310,7 +316,7 @@ def _claim(run: Run, manifest: Manifest, folder: Path) -> None:
     """Write run.json, or make sure that the folder belongs to this run and this music."""
     path = folder / "run.json"
     facts = {"run": run.to_json(), "corpus": manifest.content["corpus"], "records": manifest.hash}
-    if path.exists():
+    if (folder / "checkpoint.npz").exists():
         found = json.loads(path.read_text(encoding="ascii"))
         for name, value in facts["run"].items():
             if found["run"].get(name) != value:
@@ -325,7 +331,19 @@ def _claim(run: Run, manifest: Manifest, folder: Path) -> None:
         return
     versions = {"djnet": djnet.__version__, "tensorflow": tf.__version__, "keras": keras.__version__}
     versions |= {"python": platform.python_version(), "numpy": np.__version__}
-    write_json(path, facts | {"commit": commit(), "versions": versions})
+    write_json(path, facts | {"commit": commit(), "versions": versions, "finished": False})
+
+
+def _finish(folder: Path, progress: Progress) -> None:
+    """Mark a run as finished: only such runs are evaluated."""
+    facts = json.loads((folder / "run.json").read_text(encoding="ascii"))
+    done = {"finished": True, "best_epoch": progress.best_epoch, "best_score": progress.best_score}
+    write_json(folder / "run.json", facts | done)
+
+
+def run_folder(output: Path, manifest: Manifest, run: Run) -> Path:
+    """Where a run lives: runs on other music have a folder of their own."""
+    return output / f"{manifest.content['corpus']['name']}-{manifest.hash[:8]}" / run.name
 
 
 def commit() -> str:

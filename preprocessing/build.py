@@ -71,22 +71,32 @@ def build(
         tracks, seconds, skipped = _plan(corpus, settings, workers)
         skipped = corpus.skipped + skipped
         about = {
-            "corpus": {"name": corpus.name, "hash": digest_json(sorted(track.content for track in tracks))},
+            "corpus": {
+                "name": corpus.name,
+                "hash": digest_json(sorted([track.content, track.id, track.group] for track in tracks)),
+            },
             "settings": asdict(settings) | {"split": list(settings.split)},
         }
+        parts = Parts(output)
         if (found := _finished(output, about, compress)) is not None:
             log.info("%s is up to date.", output)
+            parts.remove()
+            paths = {track.id: track.path for track in tracks}
+            skipped += [Skipped(paths[name], reason) for name, reason in found.content["unusable"]]
+            write_skipped(output / "skipped.csv", skipped)
             return Summary(found, skipped)
-        parts = Parts(output)
         done = _prepare_all(tracks, seconds, settings, cache, parts, workers)
-        skipped += [Skipped(track.path, part.error) for track, part in zip(tracks, done, strict=True) if part.error]
+        failed = [(track, part.error) for track, part in zip(tracks, done, strict=True) if part.error]
+        skipped += [Skipped(track.path, reason) for track, reason in failed]
         write_skipped(output / "skipped.csv", skipped)
         if not any(part.clips for part in done):
             parts.remove()
             raise job.JobError(
                 f"No music that can be used in {corpus.name}: {_reasons(skipped)}. See {output}/skipped.csv."
             )
-        write_shards(output, parts, done, about, compress)
+        write_shards(
+            output, parts, done, about | {"unusable": [[track.id, reason] for track, reason in failed]}, compress
+        )
         return Summary(Manifest.read(output), skipped)
 
 
@@ -234,7 +244,7 @@ def _corpus(cache: Path) -> Corpus:
     """The corpus that the flags ask for."""
     if _AUDIO.value is not None:
         where = Path(_AUDIO.value).expanduser()
-        if not where.is_dir():
+        if not _AUDIO.value or not where.is_dir():
             raise job.JobError(f"--audio={_AUDIO.value}: there is no such folder.")
         return folder.corpus(where)
     if _CORPUS.value == "synthetic":
@@ -245,6 +255,9 @@ def _corpus(cache: Path) -> Corpus:
 def _settings() -> Settings:
     try:
         shares = tuple(float(share) for share in _SPLIT.value)
+    except ValueError as error:
+        raise job.JobError(f"--split={','.join(_SPLIT.value)}: three numbers are needed.") from error
+    try:
         return Settings(
             _SEED.value, _CLIPS.value, _MARGIN.value, _FIRST.value, shares, _SPLIT_BY.value, _can_find_downbeats()
         )

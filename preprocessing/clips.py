@@ -128,8 +128,11 @@ def _listen(track: Planned, begin: int, end: int, downbeats: bool, cache: Path) 
     from preprocessing.downbeats import track as find_beats
 
     kept = cache / "beats" / f"{track.content}-{begin}-{end}-{VERSION}.npy"
-    if kept.is_file():
-        return audio.load(track.path, first, seconds), np.load(kept)
+    try:
+        return audio.load(track.path, first, seconds), np.load(kept, allow_pickle=False)
+    except (FileNotFoundError, ValueError, EOFError) as error:  # not there yet, or damaged
+        if isinstance(error, audio.AudioError):
+            raise
     samples, fine = audio.load_at(track.path, first, seconds, (spec.SAMPLE_RATE_HZ, ANALYSIS_RATE_HZ))
     beats = find_beats(fine, ANALYSIS_RATE_HZ)
     kept.parent.mkdir(parents=True, exist_ok=True)

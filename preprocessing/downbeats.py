@@ -95,6 +95,9 @@ def main(argv: Sequence[str]) -> None:
     given = flags.FLAGS
     if len(argv) != 2:
         raise job.JobError("Say which file: python -m preprocessing.downbeats song.ogg")
+    for path in filter(None, (given.click, given.plot)):
+        if not Path(path).parent.is_dir():
+            raise job.JobError(f"{path}: there is no folder {Path(path).parent}.")
     (samples,) = audio.load_at(argv[1], given.start, given.seconds, (ANALYSIS_RATE_HZ,))
     heard = activations(samples, ANALYSIS_RATE_HZ)
     local = beat_decoder.decode(heard, beat_network.FRAMES_PER_SECOND)

@@ -95,7 +95,7 @@ def main(argv: Sequence[str]) -> None:
     """Print what is there."""
     if len(argv) != 2:
         raise job.JobError("Say which folder: python -m preprocessing.inspect data/")
-    manifest = Manifest.read(argv[1])
+    manifest = Manifest.read(Path(argv[1]).expanduser())
     findings = inspect(manifest, _PICTURES.value)
     corpus = manifest.content["corpus"]
     print(f"corpus {corpus['name']}, hash {corpus['hash'][:12]}; records {manifest.hash[:12]}")

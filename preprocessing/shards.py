@@ -8,6 +8,7 @@ well and does not depend on who finished first. TFRecord files can be joined byt
 import gzip
 import hashlib
 import json
+import re
 import shutil
 from collections import Counter
 from collections.abc import Sequence
@@ -49,9 +50,11 @@ class Parts:
     def find(self, key: str) -> Part | None:
         """A finished part, or nothing."""
         try:
-            return Part(**json.loads((self.folder / f"{key}.json").read_text(encoding="ascii")))
-        except (FileNotFoundError, ValueError, TypeError):
+            part = Part(**json.loads((self.folder / f"{key}.json").read_text(encoding="ascii")))
+            size = self.records(key).stat().st_size if part.clips else 0
+        except (OSError, ValueError, TypeError):
             return None
+        return part if size == part.bytes else None
 
     def add(self, key: str, split: str, clips: list[Clip], silent: int, error: str = "") -> Part:
         """Write a track's records."""
@@ -101,7 +104,7 @@ def write_shards(folder: Path, parts: Parts, done: list[Part], about: dict[str, 
     write_json(folder / MANIFEST, manifest | {"hash": digest_json(manifest)})
     current = {shard["name"] for split in splits.values() for shard in split["shards"]}
     for path in folder.glob("*-of-*.tfrecord"):
-        if path.name not in current:
+        if path.name not in current and re.fullmatch(r"(train|valid|test)-\d{5}-of-\d{5}\.tfrecord", path.name):
             path.unlink()
     parts.remove()
     return manifest

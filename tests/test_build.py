@@ -2,11 +2,13 @@ import csv
 import fcntl
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -72,7 +74,7 @@ def bad_folder(tmp_path, write_tone, rng):
         "zero length.wav": "has no samples",
         "cut off.ogg": "cut off",
         "cut off.mp3": "cut off",
-        "cut off.flac": "c",  # libsndfile's own words differ between versions
+        "cut off.flac": "c",  # cut off or cannot be decoded: libsndfile versions differ
         "short.wav": "has 3.0 s, a clip needs 24 s",
         "silence.wav": "silent",
         "constant.wav": "silent or constant",
@@ -211,6 +213,62 @@ def test_workers_and_compression_do_not_change_the_records(songs, records, tmp_p
     for split in SPLITS:
         plain, small = list(records.dataset(split).as_numpy_iterator()), list(packed.dataset(split).as_numpy_iterator())
         assert plain == small
+
+
+def test_files_of_others_in_the_folder_stay(songs, tmp_path, cache):
+    foreign = tmp_path / "imagenet-00000-of-00010.tfrecord"
+    foreign.write_bytes(b"precious")
+    build(songs, tmp_path, Settings(clips_per_track=1), cache)
+    assert foreign.read_bytes() == b"precious"
+
+
+def test_a_part_without_its_records_is_made_again(songs, records, tmp_path, cache, monkeypatch):
+    """As after a kill while finished parts were being removed."""
+    with monkeypatch.context() as patch:
+        patch.setattr("preprocessing.shards.Parts.remove", lambda self: None)
+        build(songs, tmp_path, Settings(), cache)
+    for path in (tmp_path / ".parts").glob("*.tfrecord"):
+        path.unlink()
+    Manifest.read(tmp_path).shards("test")[0].unlink()
+    assert build(songs, tmp_path, Settings(), cache).manifest.hash == records.hash
+
+
+def test_damaged_beats_in_the_cache_are_found_again(songs, records, tmp_path, cache):
+    own = tmp_path / "cache"
+    shutil.copytree(cache / "beats", own / "beats")
+    for path, rubbish in zip(sorted((own / "beats").iterdir()), (b"", b"rubbish" * 9), strict=False):
+        path.write_bytes(rubbish)
+    assert build(songs, tmp_path / "data", Settings(), own).manifest.hash == records.hash
+
+
+def test_a_rerun_says_the_same_of_what_was_left_out_and_sees_changes(tmp_path, cache, write_tone):
+    music, data = tmp_path / "music", tmp_path / "data"
+    for i in range(4):
+        write_tone(music / "one album" / f"{i}.wav", seconds=25)
+    soundfile.write(music / "silence.wav", np.zeros(30 * 22_050), 22_050)
+    settings = Settings(split_by="group", downbeats=False)
+
+    def run() -> tuple[str, set[str]]:
+        summary = build(folder.corpus(music), data, settings, cache)
+        assert {item.path for item in summary.skipped} == set(_skipped(data))
+        return summary.manifest.hash, {Path(item.path).name for item in summary.skipped}
+
+    first = run()
+    assert first[1] == {"silence.wav"} and run() == first
+    (music / "junk.mp3").write_text("junk " * 100)
+    assert run() == (first[0], {"silence.wav", "junk.mp3"})
+    (music / "other").mkdir()
+    (music / "one album" / "3.wav").rename(music / "other" / "3.wav")
+    assert run()[0] != first[0]
+
+
+def test_a_name_that_is_no_text(tmp_path, cache, write_tone):
+    path = write_tone(tmp_path / "music" / "fine.wav", seconds=25)
+    os.rename(path, os.fsencode(path.parent) + b"/bad\xff.wav")
+    summary = build(folder.corpus(path.parent), tmp_path / "data", Settings(downbeats=False), cache)
+    assert summary.skipped == []
+    (clip,) = (clip for split in SPLITS if summary.manifest.clips(split) for clip in summary.manifest.read_clips(split))
+    assert os.fsencode(clip.track) == b"bad\xff.wav"
 
 
 def test_two_runs_at_once(songs, tmp_path, cache):

@@ -1,3 +1,5 @@
+import json
+import shutil
 import subprocess
 import sys
 
@@ -11,7 +13,7 @@ from djnet.games import jigsaws
 from djnet.models import build
 from experiments import tables
 from experiments.configs import EXPERIMENTS, experiment
-from experiments.training import train
+from experiments.training import run_folder, train
 from tests.test_models import TINY
 
 
@@ -21,7 +23,7 @@ def runs(records, tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     for name in ("table2/sen", "table2/tsn"):
         run = experiment(name, epochs=1, batch_clips=4)
-        train(run, records, folder / run.name, show_progress=False)
+        train(run, records, run_folder(folder, records, run), show_progress=False)
     return folder
 
 
@@ -44,7 +46,7 @@ def test_the_command_writes_a_table_and_a_second_run_the_same(records, runs, tmp
     assert (played["global"] <= played.pairwise + 1e-9).all()
     missing = table[table.reason.notna()]
     assert missing["global"].isna().all()
-    assert missing.reason.str.startswith("not trained: python -m experiments.train --experiment=table2/").all()
+    assert missing.reason.str.startswith("no finished run: python -m experiments.train --experiment=table2/").all()
     assert table.loc["sen", "paper_global"] == 0.994 and table.loc["sen", "corpus"] == "synthetic"
     assert "Table 2" in done.stdout and "0.996 (0.994)" in done.stdout
     before = (tmp_path / "table2.csv").read_text()
@@ -61,16 +63,18 @@ def test_a_rerun_replaces_its_own_rows_only(tmp_path):
     assert dict(zip(found.seed, found["global"], strict=True)) == {"y": 0.6, "x": 0.7}
 
 
-def test_runs_on_other_music_are_not_used(records, runs, tmp_path):
-    run = experiment("table2/sen")
-    text = (runs / run.name / "run.json").read_text()
-    other = tmp_path / run.name
-    other.mkdir()
-    (other / "best.keras").write_bytes((runs / run.name / "best.keras").read_bytes())
-    (other / "run.json").write_text(text.replace(records.hash, "0" * 64))
+@pytest.mark.parametrize("change", [{"records": "0" * 64}, {"finished": False}])
+def test_runs_on_other_music_and_unfinished_runs_are_not_used(records, runs, tmp_path, change):
+    (found,) = runs.glob("*/sen-*")
+    other = tmp_path / "music" / found.name
+    shutil.copytree(found, other)
     arena = tables.Arena(records, tmp_path, "compact", "isolated", 0, 5)
-    (row,) = arena.play([cell for cell in tables.CELLS["2"] if cell.method == "sen"])
-    assert "was trained on other records (synthetic)" in row["reason"] and "global" not in row
+    cells = [cell for cell in tables.CELLS["2"] if cell.method == "sen"]
+    assert arena.play(cells)[0]["reason"] == ""
+    facts = json.loads((found / "run.json").read_text())
+    (other / "run.json").write_text(json.dumps(facts | change))
+    (row,) = arena.play(cells)
+    assert "no finished run" in row["reason"] and "global" not in row
 
 
 def test_every_cell_names_an_experiment_and_the_papers_value():

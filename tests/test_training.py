@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from djnet import scoring
 from djnet.data import Fragments
 from djnet.models import MODELS
+from djnet.models import build as build_model
 from djnet.records import Manifest, RecordsError
 from experiments.configs import ABLATIONS, EXPERIMENTS, Run, experiment
 from experiments.training import Trainer, TrainingError, check_memory, learning_rate, read_history, train, validate
@@ -161,6 +163,30 @@ def test_a_batch_that_cannot_fit_is_refused_before_it_starts():
     check_memory(Run())
 
 
+def test_a_model_that_always_answers_alike_is_not_right(records, monkeypatch):
+    """OPN that names one order whatever it hears must score by chance in validation."""
+    run = replace(RUN, model="opn")
+    monkeypatch.setattr(
+        scoring, "_answers", lambda model, frames, fragments, padded: tf.one_hot([[5] * len(frames)], 6)
+    )
+    everything = [
+        validate(build_model("opn", "compact", **TINY), run, records, split) for split in ("train", "valid", "test")
+    ]
+    assert max(score["global_accuracy"] for score in everything) < 0.7
+
+
+def test_a_run_that_never_began_does_not_claim_its_folder(records, tmp_path, monkeypatch):
+    run = replace(RUN, epochs=1)
+    with pytest.raises(TrainingError, match="needs about"):
+        train(replace(run, batch_clips=10**7), records, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "step", lambda *args: (float("nan"), 0.0))
+        with pytest.raises(TrainingError, match="loss is nan in step 0"):
+            train(run, records, tmp_path, show_progress=False)
+    assert train(replace(run, learning_rate=1e-3), records, tmp_path, show_progress=False).epochs == 1
+
+
 def test_the_learning_rate_rises_and_falls():
     run = Run(learning_rate=1.0, warmup_steps=10)
     rates = [learning_rate(run, step, 100) for step in range(100)]
@@ -177,6 +203,10 @@ def test_the_learning_rate_rises_and_falls():
         ({"l2": -1.0}, "l2 must not be negative"),
         ({"kinds": ("R1R2",)}, "needs R1R2 and a kind of negative pairs"),
         ({"kinds": ("R1R2", "R9R9")}, "kinds are R1R2"),
+        ({"kinds": ("R1R2", "R1R2")}, "kinds are R1R2"),
+        ({"learning_rate": float("nan")}, "learning_rate must be above 0, got nan"),
+        ({"seed": -1}, "seed must not be negative"),
+        ({"ablation": {"tower": 8}}, r"tower must be widths above 0 such as \(64, 128\), got 8"),
         ({"gap_seconds": 5.0}, "leaves nothing of fragments"),
         ({"ablation": {"strid": 2}}, "A design has no 'strid'"),
         ({"model": "tsn", "n": 4}, "tsn compares three fragments, not 4"),
@@ -218,7 +248,7 @@ def test_the_command_trains_and_goes_on(records, tmp_path):
     done = _run(*flags)
     assert done.returncode == 0, done.stderr
     assert "epoch   1/1" in done.stdout and "Best: epoch 1" in done.stdout
-    (folder,) = tmp_path.iterdir()
+    (folder,) = tmp_path.glob("synthetic-*/*")
     assert folder.name.startswith("sn-downbeat-isolated-compact-dense=8-tower=4+4+4")
     assert {"best.keras", "run.json", "history.csv", "checkpoint.npz", "tensorboard"} <= {
         p.name for p in folder.iterdir()

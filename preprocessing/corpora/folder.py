@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from djnet.audio import CONVERTIBLE, READABLE
-from preprocessing.corpora import Corpus, Track
+from preprocessing.corpora import Corpus, Skipped, Track
 
 
 def corpus(folder: str | Path) -> Corpus:
@@ -12,7 +12,10 @@ def corpus(folder: str | Path) -> Corpus:
     folder = Path(folder).expanduser()
     tracks = []
     seen: set[tuple[int, int]] = set()
-    for where, folders, names in os.walk(folder, followlinks=True):
+    closed: list[Skipped] = []
+    for where, folders, names in os.walk(
+        folder, followlinks=True, onerror=lambda error: closed.append(Skipped(error.filename, f"{error.strerror}."))
+    ):
         status = os.stat(where)
         if (status.st_dev, status.st_ino) in seen:  # a link back to a folder above, or a second way to the same one
             folders.clear()
@@ -24,4 +27,4 @@ def corpus(folder: str | Path) -> Corpus:
             if path.suffix.lower() in READABLE | CONVERTIBLE and not name.startswith("."):
                 relative = path.relative_to(folder)
                 tracks.append(Track(str(relative), str(path), str(relative.parent), "own"))
-    return Corpus(folder.resolve().name or "folder", tracks)
+    return Corpus(folder.resolve().name or "folder", tracks, closed)
