@@ -27,6 +27,7 @@ _SEED = flags.DEFINE_integer("seed", 0, "Runs of which seed.")
 
 def main(argv: Sequence[str]) -> None:
     """Play, write, print."""
+    job.import_quietly("tensorflow")
     from experiments import tables
 
     if len(argv) > 1:

@@ -9,6 +9,7 @@ Run the same command again after an interruption and it goes on. A run's folder 
 """
 
 import ast
+import importlib.util
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -76,6 +77,7 @@ def changes() -> dict[str, Any]:
 
 def main(argv: Sequence[str]) -> None:
     """Train, showing how it goes."""
+    job.import_quietly("tensorflow")
     from experiments.configs import EXPERIMENTS, Run, experiment
 
     if len(argv) > 1:
@@ -114,6 +116,10 @@ def _train(run: Any, manifest: Manifest, output: Path) -> None:
         tf.config.experimental.enable_op_determinism()
     if _MIXED.value:
         keras.mixed_precision.set_global_policy("mixed_bfloat16")  # its range needs no scaling of the loss
+    if _TENSORBOARD.value and importlib.util.find_spec("tensorboard") is None:
+        raise job.JobError(
+            "--tensorboard needs the package tensorboard: install it with .venv/bin/pip install tensorboard"
+        )
     writer = tf.summary.create_file_writer(str(folder / "tensorboard")) if _TENSORBOARD.value else None
 
     def show(row: dict[str, Any]) -> None:

@@ -110,17 +110,22 @@ def _filtered(samples: np.ndarray, resolution: _Resolution) -> np.ndarray:
 
 @_compiled
 def _tanh(x):
-    """tanh to 4e-6, from exp(2 x) as the 64th power of a short series: plain arithmetic that compilers vectorise."""
-    y = min(max(x, np.float32(-9.0)), np.float32(9.0)) * np.float32(2 / 64)
-    e = y * np.float32(1 / 720) + np.float32(1 / 120)
-    e = y * e + np.float32(1 / 24)
-    e = y * e + np.float32(1 / 6)
-    e = y * e + np.float32(1 / 2)
-    e = y * e + np.float32(1.0)
-    e = y * e + np.float32(1.0)
+    """tanh to the last bit of single precision, from exp(2 x) as the 64th power of a short series in double precision.
+
+    Plain arithmetic, so that compilers vectorise it. Less precision is not enough: small errors grow over the frames.
+    """
+    y = min(max(np.float64(x), -9.5), 9.5) * (2 / 64)
+    e = y * (1 / 40320) + (1 / 5040)
+    e = y * e + (1 / 720)
+    e = y * e + (1 / 120)
+    e = y * e + (1 / 24)
+    e = y * e + (1 / 6)
+    e = y * e + (1 / 2)
+    e = y * e + 1.0
+    e = y * e + 1.0
     for _ in range(6):
         e *= e
-    return np.float32(1.0) - np.float32(2.0) / (e + np.float32(1.0))
+    return np.float32(1.0 - 2.0 / (e + 1.0))
 
 
 @_compiled

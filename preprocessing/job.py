@@ -1,5 +1,6 @@
 """How every job starts and ends: flags in, one clear line and an exit code out."""
 
+import importlib
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -42,6 +43,19 @@ def _guarded(main: Callable[[Sequence[str]], int | None], argv: Sequence[str]) -
         return 141
     except OSError as error:
         fail(f"{error.filename or 'The disk'}: {error.strerror or error}.", code=1)
+
+
+def import_quietly(name: str) -> None:
+    """Import a package without the remarks that its native code writes to standard error (TensorFlow: no GPU found)."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+        try:
+            importlib.import_module(name)
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
 
 
 def fail(message: str, code: int = 2) -> NoReturn:
