@@ -114,7 +114,8 @@ def _tanh(x):
 
     Plain arithmetic, so that compilers vectorise it. Less precision is not enough: small errors grow over the frames.
     """
-    y = min(max(np.float64(x), -9.5), 9.5) * (2 / 64)
+    limit = np.float64(9.5)
+    y = min(max(np.float64(x), -limit), limit) * (2 / 64)
     e = y * (1 / 40320) + (1 / 5040)
     e = y * e + (1 / 720)
     e = y * e + (1 / 120)
