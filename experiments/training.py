@@ -85,7 +85,8 @@ class Trainer:
             for layer in self.model._flatten_layers()
             if isinstance(layer, keras.layers.Dropout) and layer.rate > 0
         ]
-        self._compiled = tf.function(self._distributed_step, reduce_retracing=True)
+        # One graph for full batches and one for the last: a graph for any size is slower.
+        self._compiled = tf.function(self._distributed_step)
 
     def step(self, batch: Fragments, step: int, learning_rate: float) -> tuple[float, float]:
         """One step on one global batch: -> loss and share of right answers."""
