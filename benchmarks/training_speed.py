@@ -127,7 +127,7 @@ def _pipeline(trainer: Trainer, batch: Fragments, step_seconds: float) -> Line:
         songs = synthetic.corpus(60, 0, CACHE)
         build_records(songs, Path(folder), Settings(downbeats=False), Path(folder), workers=2)
         manifest = Manifest.read(folder)
-        batches = training_batches(RUN, manifest, 0).take(manifest.clips("train") // CLIPS).repeat(12)
+        batches = training_batches(RUN, manifest, 0).take(manifest.clips("train") // CLIPS).repeat(5)
         steps = sum(1 for _ in batches)
         from_records = seconds(lambda: [trainer.step(b, 0, 0.01) for b in batches], repeats=2)
         in_memory = seconds(lambda: [trainer.step(batch, 0, 0.01) for _ in range(steps)], repeats=2)
