@@ -31,7 +31,7 @@ class Run:
     epochs: int = 40
     patience: int = 0  # epochs without a better validation score after which to stop; 0 for never
     l2: float = 1e-4
-    shift: bool = True  # draw the clip's start anew in every epoch (equal cuts only)
+    redraw: bool = True  # draw the cuts anew in every epoch: the start of equal ones, the choice of downbeats
     spec_augment: bool = False
     gap_seconds: float = 0.0  # taken away on each side of every cut
     seed: int = 0

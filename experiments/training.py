@@ -236,7 +236,7 @@ def training_batches(run: Run, manifest: Manifest, epoch: int, full_batches: boo
         gap=seconds_to_hops(run.gap_seconds),
         batch_size=run.batch_clips,
         shuffle=Keyed(run.seed, epoch),
-        shift=run.shift and run.segmentation == "fixed",
+        redraw=run.redraw,
         drop_remainder=full_batches,
     )
     return batches.map(_spec_augment) if run.spec_augment else batches
@@ -332,7 +332,8 @@ def _claim(run: Run, manifest: Manifest, folder: Path) -> None:
         return
     versions = {"djnet": djnet.__version__, "tensorflow": tf.__version__, "keras": keras.__version__}
     versions |= {"python": platform.python_version(), "numpy": np.__version__}
-    write_json(path, facts | {"commit": commit(), "versions": versions, "finished": False})
+    moments = {"mean": manifest.mean.tolist(), "std": manifest.std.tolist()}
+    write_json(path, facts | {"commit": commit(), "versions": versions, "finished": False} | moments)
 
 
 def _finish(folder: Path, progress: Progress) -> None:

@@ -97,7 +97,7 @@ def test_scores_of_many_puzzles_are_those_of_the_pair_model(records, window):
     model = build("sen", "compact", window_seconds=window, **TINY)
     assert isinstance(model, keras.Model)
     puzzles = list(jigsaws(records, "test", "downbeat", 4, limit=3))
-    found = list(scoring.score_puzzles(model, puzzles, records.mean, records.std, batch_size=2))
+    found = list(scoring.score_puzzles(model, puzzles, records.mean, records.std))
     for puzzle, scores in zip(puzzles, found, strict=True):
         a, b = (((piece - records.mean) / records.std)[None] for piece in puzzle.fragments[:2])
         assert scores[0, 1] == pytest.approx(float(model([a, b])[0]), abs=1e-5)
