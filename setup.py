@@ -26,6 +26,8 @@ setup(
         "matplotlib>=3.8",
         "numpy>=1.26,<2",
         "pandas>=2.2",
+        "pyloudnorm>=0.1.1",
+        "python-stretch>=0.3,<1",
         "scipy>=1.11",
         "soundfile>=0.12.1",
         "soxr>=0.4",
