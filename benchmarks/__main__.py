@@ -10,7 +10,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 from benchmarks import downbeat_speed, ordering_speed, preprocessing_speed, training_speed
 from benchmarks.measure import HEADER, Line
 from djnet.files import whole_file
-from experiments.training import commit
+from experiments.checkpoints import commit
 
 TABLE = Path(__file__).parents[1] / "results" / "speed.csv"
 COLUMNS = ("benchmark", "what", "measured", "unit", "goal", "detail", "commit")

@@ -20,8 +20,8 @@ from djnet.records import Manifest
 from djnet.rng import rng_for
 from djnet.spec import JIGSAW_SIZES
 from experiments import paper
+from experiments.checkpoints import commit
 from experiments.configs import ABLATIONS, Run, experiment
-from experiments.training import commit
 
 # What makes a row the same row: a rerun replaces it, anything else stays.
 KEY = ["game", "segmentation", "n", "method", "protocol", "preset", "corpus", "corpus_hash", "seed"]

@@ -107,8 +107,9 @@ def _train(run: Any, manifest: Manifest, output: Path) -> None:
     import keras
     import tensorflow as tf
 
+    from experiments.checkpoints import TrainingError, run_folder
     from experiments.strategies import strategy_for
-    from experiments.training import TrainingError, run_folder, train
+    from experiments.training import train
 
     folder = run_folder(output, manifest, run)
 

@@ -1,17 +1,9 @@
-"""The training loop: one step that runs the same on one device and on many, and checkpoints that lose nothing.
+"""The training loop: one step that runs the same on one device and on many."""
 
-A run folder holds run.json (config, commit, corpus, versions), history.csv (a row an epoch), best.keras (the weights
-with the best validation score) and checkpoint.npz (everything needed to go on).
-"""
-
-import csv
-import json
 import math
 import os
-import platform
-import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,36 +13,20 @@ import numpy as np
 import tensorflow as tf
 from tqdm import tqdm
 
-import djnet
 from djnet import metrics, scoring
 from djnet.data import Fragments, Keyed, fragment_batches
-from djnet.files import remove_partial, whole_file, write_json
+from djnet.files import remove_partial, whole_file
 from djnet.models import build
 from djnet.pairs import Kind, questions_for
 from djnet.records import Manifest, RecordsError
 from djnet.rng import rng_for
 from djnet.spec import seconds_to_hops
+from experiments import checkpoints
+from experiments.checkpoints import Progress, TrainingError
 from experiments.configs import Run
 
 CHECKPOINT_SECONDS = 60.0
 MOMENTUM = 0.9
-
-
-class TrainingError(RuntimeError):
-    """Training that cannot go on, in words for a person."""
-
-
-@dataclass
-class Progress:
-    """Where a run is; saved in every checkpoint."""
-
-    epoch: int = 0
-    step_in_epoch: int = 0
-    step: int = 0
-    best_score: float = -1.0
-    best_epoch: int = -1
-    loss_sum: float = 0.0
-    right_sum: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -158,8 +134,8 @@ def train(
         )
     folder.mkdir(parents=True, exist_ok=True)
     remove_partial(folder)
-    _claim(run, manifest, folder)
-    progress = _resume(trainer, folder)
+    checkpoints.claim(run, manifest, folder)
+    progress = checkpoints.resume(folder, trainer.restore)
     while progress.epoch < run.epochs and not _is_done(run, progress):
         began, first = time.monotonic(), progress.step_in_epoch
         _run_epoch(trainer, manifest, folder, progress, steps, show_progress)
@@ -179,12 +155,12 @@ def train(
                 saved = partial.with_name(f"{partial.name}.keras")
                 trainer.model.save(saved)
                 os.replace(saved, partial)
-        _append(folder / "history.csv", row)
+        checkpoints.append(folder / "history.csv", row)
         progress.epoch += 1
         progress.step_in_epoch, progress.loss_sum, progress.right_sum = 0, 0.0, 0.0
-        _save(trainer, folder, progress)
+        checkpoints.save(folder, progress, trainer.state())
         on_epoch(row)
-    _finish(folder, progress)
+    checkpoints.finish(folder, progress)
     return Result(folder, progress.best_score, progress.best_epoch, progress.epoch)
 
 
@@ -220,7 +196,7 @@ def _run_epoch(
             refresh=False,
         )
         if time.monotonic() - saved > CHECKPOINT_SECONDS:
-            _save(trainer, folder, progress)
+            checkpoints.save(folder, progress, trainer.state())
             saved = time.monotonic()
 
 
@@ -311,82 +287,3 @@ def _is_done(run: Run, progress: Progress) -> bool:
 
 def _clips(manifest: Manifest, split: str, run: Run) -> int:
     return manifest.content["splits"][split]["games"].get(f"{run.segmentation}/{run.n}", 0)
-
-
-def _claim(run: Run, manifest: Manifest, folder: Path) -> None:
-    """Write run.json, or make sure that the folder belongs to this run and this music."""
-    path = folder / "run.json"
-    facts = {"run": run.to_json(), "corpus": manifest.content["corpus"], "records": manifest.hash}
-    if (folder / "checkpoint.npz").exists():
-        found = json.loads(path.read_text(encoding="ascii"))
-        for name, value in facts["run"].items():
-            if found["run"].get(name) != value:
-                was = found["run"].get(name)
-                raise TrainingError(
-                    f"{folder} belongs to a run with {name} = {was}, not {value}: choose another --output."
-                )
-        if found["records"] != facts["records"]:
-            raise TrainingError(
-                f"{folder} was trained on other records ({found['corpus']['name']}): choose another --output."
-            )
-        return
-    versions = {"djnet": djnet.__version__, "tensorflow": tf.__version__, "keras": keras.__version__}
-    versions |= {"python": platform.python_version(), "numpy": np.__version__}
-    moments = {"mean": manifest.mean.tolist(), "std": manifest.std.tolist()}
-    write_json(path, facts | {"commit": commit(), "versions": versions, "finished": False} | moments)
-
-
-def _finish(folder: Path, progress: Progress) -> None:
-    """Mark a run as finished: only such runs are evaluated."""
-    facts = json.loads((folder / "run.json").read_text(encoding="ascii"))
-    done = {"finished": True, "best_epoch": progress.best_epoch, "best_score": progress.best_score}
-    write_json(folder / "run.json", facts | done)
-
-
-def run_folder(output: Path, manifest: Manifest, run: Run) -> Path:
-    """Where a run lives: runs on other music have a folder of their own."""
-    return output / f"{manifest.content['corpus']['name']}-{manifest.hash[:8]}" / run.name
-
-
-def commit() -> str:
-    """The commit of the code, with a plus sign if files were changed since; empty outside a repository."""
-    here = Path(__file__).parent
-    try:
-        head = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], cwd=here, capture_output=True, text=True)
-        changed = subprocess.run(["git", "status", "--porcelain", "-uno"], cwd=here, capture_output=True, text=True)
-    except OSError:
-        return ""
-    return head.stdout.strip() + ("+" if changed.stdout.strip() else "")
-
-
-def _save(trainer: Trainer, folder: Path, progress: Progress) -> None:
-    with whole_file(folder / "checkpoint.npz") as partial, open(partial, "wb") as file:
-        np.savez(file, progress=np.array(json.dumps(progress.__dict__)), **trainer.state())
-
-
-def _resume(trainer: Trainer, folder: Path) -> Progress:
-    path = folder / "checkpoint.npz"
-    if not path.exists():
-        return Progress()
-    try:
-        with np.load(path, allow_pickle=False) as saved:
-            trainer.restore({name: saved[name] for name in saved.files if name != "progress"})
-            return Progress(**json.loads(str(saved["progress"])))
-    except (OSError, ValueError, KeyError, EOFError) as error:
-        raise TrainingError(f"{path} is damaged ({error}): remove {folder} to begin anew.") from error
-
-
-def _append(path: Path, row: dict[str, Any]) -> None:
-    """Add a row to the history; a row of an epoch that is run again replaces the old one."""
-    rows = [old for old in read_history(path) if int(old["epoch"]) < row["epoch"]]
-    with whole_file(path) as partial, open(partial, "w", newline="") as file:
-        writer = csv.DictWriter(file, list(row), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows([*rows, row])
-
-
-def read_history(path: Path) -> Iterator[dict[str, str]]:
-    """The rows of a history.csv."""
-    if path.exists():
-        with open(path, newline="") as file:
-            yield from csv.DictReader(file)

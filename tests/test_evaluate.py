@@ -12,8 +12,9 @@ from djnet import scoring
 from djnet.games import jigsaws
 from djnet.models import build
 from experiments import tables
+from experiments.checkpoints import run_folder
 from experiments.configs import EXPERIMENTS, experiment
-from experiments.training import run_folder, train
+from experiments.training import train
 from tests.test_models import TINY
 
 

@@ -17,8 +17,9 @@ from djnet.data import Fragments
 from djnet.models import MODELS
 from djnet.models import build as build_model
 from djnet.records import Manifest, RecordsError
+from experiments.checkpoints import TrainingError, read_history
 from experiments.configs import ABLATIONS, EXPERIMENTS, Run, experiment
-from experiments.training import Trainer, TrainingError, check_memory, learning_rate, read_history, train, validate
+from experiments.training import Trainer, check_memory, learning_rate, train, validate
 from preprocessing.build import build
 from preprocessing.clips import Settings
 from preprocessing.corpora import synthetic

@@ -1,0 +1,121 @@
+"""The folder of a run: what it was made with, how it went, and a checkpoint that loses nothing.
+
+A run folder holds run.json (config, commit, corpus, versions), history.csv (a row an epoch), best.keras (the weights
+with the best validation score) and checkpoint.npz (everything needed to go on).
+"""
+
+import csv
+import json
+import platform
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+import djnet
+from djnet.files import whole_file, write_json
+from djnet.records import Manifest
+from experiments.configs import Run
+
+
+class TrainingError(RuntimeError):
+    """Training that cannot go on, in words for a person."""
+
+
+@dataclass
+class Progress:
+    """Where a run is; saved in every checkpoint."""
+
+    epoch: int = 0
+    step_in_epoch: int = 0
+    step: int = 0
+    best_score: float = -1.0
+    best_epoch: int = -1
+    loss_sum: float = 0.0
+    right_sum: float = 0.0
+
+
+def claim(run: Run, manifest: Manifest, folder: Path) -> None:
+    """Write run.json, or make sure that the folder belongs to this run and this music."""
+    path = folder / "run.json"
+    facts = {"run": run.to_json(), "corpus": manifest.content["corpus"], "records": manifest.hash}
+    if (folder / "checkpoint.npz").exists():
+        found = json.loads(path.read_text(encoding="ascii"))
+        for name, value in facts["run"].items():
+            if found["run"].get(name) != value:
+                was = found["run"].get(name)
+                raise TrainingError(
+                    f"{folder} belongs to a run with {name} = {was}, not {value}: choose another --output."
+                )
+        if found["records"] != facts["records"]:
+            raise TrainingError(
+                f"{folder} was trained on other records ({found['corpus']['name']}): choose another --output."
+            )
+        return
+    versions = {"djnet": djnet.__version__, "tensorflow": tf.__version__, "keras": keras.__version__}
+    versions |= {"python": platform.python_version(), "numpy": np.__version__}
+    moments = {"mean": manifest.mean.tolist(), "std": manifest.std.tolist()}
+    write_json(path, facts | {"commit": commit(), "versions": versions, "finished": False} | moments)
+
+
+def finish(folder: Path, progress: Progress) -> None:
+    """Mark a run as finished: only such runs are evaluated."""
+    facts = json.loads((folder / "run.json").read_text(encoding="ascii"))
+    done = {"finished": True, "best_epoch": progress.best_epoch, "best_score": progress.best_score}
+    write_json(folder / "run.json", facts | done)
+
+
+def run_folder(output: Path, manifest: Manifest, run: Run) -> Path:
+    """Where a run lives: runs on other music have a folder of their own."""
+    return output / f"{manifest.content['corpus']['name']}-{manifest.hash[:8]}" / run.name
+
+
+def commit() -> str:
+    """The commit of the code, with a plus sign if files were changed since; empty outside a repository."""
+    here = Path(__file__).parent
+    try:
+        head = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], cwd=here, capture_output=True, text=True)
+        changed = subprocess.run(["git", "status", "--porcelain", "-uno"], cwd=here, capture_output=True, text=True)
+    except OSError:
+        return ""
+    return head.stdout.strip() + ("+" if changed.stdout.strip() else "")
+
+
+def save(folder: Path, progress: Progress, state: dict[str, np.ndarray]) -> None:
+    """Write a checkpoint: where the run is, and every number that training changes."""
+    with whole_file(folder / "checkpoint.npz") as partial, open(partial, "wb") as file:
+        np.savez(file, progress=np.array(json.dumps(progress.__dict__)), **state)
+
+
+def resume(folder: Path, restore: Callable[[dict[str, np.ndarray]], None]) -> Progress:
+    """Give the numbers of the last checkpoint to `restore`, if there is one: -> where the run is."""
+    path = folder / "checkpoint.npz"
+    if not path.exists():
+        return Progress()
+    try:
+        with np.load(path, allow_pickle=False) as saved:
+            restore({name: saved[name] for name in saved.files if name != "progress"})
+            return Progress(**json.loads(str(saved["progress"])))
+    except (OSError, ValueError, KeyError, EOFError) as error:
+        raise TrainingError(f"{path} is damaged ({error}): remove {folder} to begin anew.") from error
+
+
+def append(path: Path, row: dict[str, Any]) -> None:
+    """Add a row to the history; a row of an epoch that is run again replaces the old one."""
+    rows = [old for old in read_history(path) if int(old["epoch"]) < row["epoch"]]
+    with whole_file(path) as partial, open(partial, "w", newline="") as file:
+        writer = csv.DictWriter(file, list(row), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows([*rows, row])
+
+
+def read_history(path: Path) -> Iterator[dict[str, str]]:
+    """The rows of a history.csv."""
+    if path.exists():
+        with open(path, newline="") as file:
+            yield from csv.DictReader(file)
