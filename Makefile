@@ -17,7 +17,7 @@ SOURCES   := setup.py djnet preprocessing experiments tests benchmarks
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help preprocess train evaluate mixes rwc inspect readme test lint bench verify verify-downbeats madmom clean
+.PHONY: help preprocess train evaluate reproduce mixes rwc inspect readme test lint bench verify verify-downbeats madmom clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | \
@@ -34,6 +34,9 @@ evaluate: $(INSTALLED) ## play the games on the test split with what is in RUNS,
 	@$(BIN)/python -m preprocessing.mixes --data="$(DATA)" || true
 	@$(BIN)/python -m experiments.evaluate --data="$(DATA)" --runs="$(RUNS)" --output="$(RESULTS)" $(FLAGS)
 	@echo "Tables: $(RESULTS)/table*.csv; every puzzle's answer: $(RESULTS)/predictions/"
+
+reproduce: $(INSTALLED) ## train every row of every table on DATA, evaluate and draw all; hours, can be stopped; FLAGS=--dry_run
+	@$(BIN)/python -m experiments.reproduce --data="$(DATA)" --runs="$(RUNS)" --output="$(RESULTS)" $(FLAGS)
 
 mixes: $(INSTALLED) ## mix test tracks of DATA to medleys with a known order
 	@$(BIN)/python -m preprocessing.mixes --data="$(DATA)" $(FLAGS)

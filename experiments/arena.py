@@ -18,6 +18,7 @@ from djnet.games import Puzzle, find_recordings, jigsaws, recording
 from djnet.ordering import best_order, greedy
 from djnet.pairs import LISTWISE
 from djnet.records import Manifest
+from djnet.spec import seconds_to_hops
 from experiments import predictions
 from experiments.checkpoints import commit
 from experiments.configs import Run, experiment
@@ -68,15 +69,19 @@ class Arena:
         recordings: dict[str, Path] | None = None,
         answers: Path | None = None,
         recompute: bool = False,
+        test: Manifest | None = None,
     ):
-        """`recordings`: a folder for each game that is not the jigsaw; `answers`: where predictions are kept."""
-        self._manifest, self._runs = manifest, runs
+        """`recordings`: a folder for each game that is not the jigsaw; `answers`: where predictions are kept.
+
+        Jigsaws are cut from the test split of the records that runs were trained on, or of other records, `test`.
+        """
+        self._manifest, self._runs, self._test = manifest, runs, test or manifest
         self._preset, self._protocol, self._seed, self._limit = preset, protocol, seed, limit
         self._recordings, self._folder, self._recompute = recordings or {}, answers, recompute
-        self._games: dict[tuple[str, str, int], Game] = {}
+        self._games: dict[tuple[str, str, int, float], Game] = {}
         self._networks: dict[str, Network | str] = {}
         self._answered: dict[Cell, list[Answer]] = {}
-        self._scores: dict[tuple[str, str, str, int], list[np.ndarray]] = {}
+        self._scores: dict[tuple[str, str, str, int, float], list[np.ndarray]] = {}
 
     @cached_property
     def _commit(self) -> str:
@@ -108,9 +113,10 @@ class Arena:
         return self._games[key]
 
     def _jigsaws(self, cell: Cell) -> Game:
-        found = list(jigsaws(self._manifest, "test", cell.segmentation, cell.n, self._protocol, limit=self._limit))
-        corpus = self._manifest.content["corpus"]
-        reason = "" if found else f"no test clips for {cell.segmentation} cuts, n = {cell.n}"
+        _, cut, n, gap = cell.group
+        found = list(jigsaws(self._test, "test", cut, n, self._protocol, seconds_to_hops(gap), self._limit))
+        corpus = self._test.content["corpus"]
+        reason = "" if found else f"no test clips for {cut} cuts, n = {n}"
         return Game(found, corpus["name"], corpus["hash"][:12], reason)
 
     def _recorded(self, game: str) -> Game:
@@ -136,6 +142,7 @@ class Arena:
             "game": cell.game,
             "segmentation": cell.segmentation,
             "n": game.n or (cell.n or ""),
+            "gap": cell.gap or "",
             "method": cell.method,
             "protocol": self._protocol,
             "preset": self._preset if cell.experiment else "",
