@@ -27,6 +27,10 @@ from experiments.statistics import interval, mcnemar
 from experiments.tables import GREEDY, REFERENCES, Cell, key_of
 
 SECTIONS = 10  # the paper plays the first ten sections of a song
+MEASURES = [
+    "pairwise", "pairwise_low", "pairwise_high", "global", "global_low", "global_high",
+    "kendall_tau", "longest_run", "position_error", "versus", "difference", "p_value",
+]  # fmt: skip
 MADE_BY = {"sequencing": "make rwc RWC=folder", "medley": "make mixes"}
 
 
@@ -131,7 +135,7 @@ class Arena:
         files = find_recordings(folder)[: self._limit]
         limit = SECTIONS if game == "sequencing" else None
         work = (joblib.delayed(_listen)(sound, annotation, limit) for sound, annotation in files)
-        heard = joblib.Parallel(joblib.cpu_count(), return_as="generator")(work)
+        heard = joblib.Parallel(joblib.cpu_count(), prefer="threads", return_as="generator")(work)
         found = list(tqdm(heard, desc=f"listen, {game}", total=len(files), unit="recording", leave=False))
         return Game([puzzle for puzzle, _ in found], name, digest_json([facts for _, facts in found])[:12])
 
@@ -151,8 +155,7 @@ class Arena:
             "trained_on": self._trained_on if cell.experiment else "",
             "seed": self._seed if cell.experiment else "",
             "puzzles": len(game.puzzles),
-            "pairwise": "",
-            "global": "",
+            **dict.fromkeys(MEASURES, ""),
             "chance_global": round(float(np.mean([1 / _factorial(len(p.truth)) for p in game.puzzles] or [0])), 6),
             "paper_pairwise": cell.paper[0] if cell.paper else "",
             "paper_global": cell.paper[1] if cell.paper else "",
@@ -250,7 +253,7 @@ class Arena:
 
 
 def _listen(sound: Path, annotation: Path, limit: int | None) -> tuple[Puzzle, list[Any]]:
-    """Runs in a worker: a puzzle, and what makes it this one."""
+    """A puzzle, and what makes it this one."""
     puzzle = recording(sound, annotation, limit)
     return puzzle, [sound.name, audio.probe(sound).content, len(puzzle.truth)]
 
