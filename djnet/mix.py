@@ -7,7 +7,7 @@ downbeat, where the tempos are too far apart. `fade`: a short cross-fade, where 
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -108,11 +108,17 @@ class _Plan:
         return float(np.exp(np.abs(np.log(speeds)).max()) - 1) if self.kind == "blend" else 0.0
 
 
-def render(parts: Sequence[Part], bars: int = 2, loudness: float = LOUDNESS_LUFS, peak_db: float = PEAK_DB) -> Mix:
+def render(
+    parts: Sequence[Part],
+    bars: int = 2,
+    loudness: float = LOUDNESS_LUFS,
+    peak_db: float = PEAK_DB,
+    done: Callable[[], object] = lambda: None,
+) -> Mix:
     """Join clips to one mix; blends last up to `bars` bars (no more than half of a clip), 0 for cuts only.
 
     Every clip is brought to the same loudness (LUFS), measured where it is the louder one; all are turned down together
-    if the true peak would pass `peak_db`.
+    if the true peak would pass `peak_db`. `done` is called after each clip.
     """
     if not parts:
         raise ValueError("A mix needs at least one clip.")
@@ -130,6 +136,7 @@ def render(parts: Sequence[Part], bars: int = 2, loudness: float = LOUDNESS_LUFS
         if i < len(plans):
             _fade(stem, plans[i].kind, places[-len(plans[i].before) :] - places[0], rising=False)
         samples[places[0] : places[-1]] += stem
+        done()
     _soften_ends(samples)
     samples *= np.float32(min(1.0, 10 ** (peak_db / 20) / max(true_peak(samples), 1e-9)))
     clips = [(float(target[0]), float(target[-1])) for _, target in maps]

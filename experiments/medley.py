@@ -4,7 +4,7 @@ import argparse
 import hashlib
 import os
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -117,7 +117,7 @@ def main(arguments: Sequence[str]) -> int:
     options = Options(given.length, given.total, given.bars, given.candidates)
     wishes = _wishes(given, found)
     overrides = read_settings(Path(given.settings).expanduser(), found) if given.settings else {}
-    plan = make_plan(found, options, wishes, overrides, lambda mels: _load(given.network)(mels))
+    plan = make_plan(found, options, wishes, overrides, lambda mels: load_network(given.network)(mels))
     print(reports.plan_table(plan, found, mix.joins_of(plan.parts(), options.bars)))
     if given.dry_run:
         return 0
@@ -169,7 +169,7 @@ def read_settings(path: Path, found: Sequence[Song]) -> dict[int, Override]:
     overrides = {}
     for name, values in content.items():
         number = _number_of(name, found, str(path))
-        if not isinstance(values, dict) or (wrong := set(values) - known):
+        if not isinstance(values, dict) or not set(values) <= known:
             raise JobError(f'{path}: write ["{name}"], and below it start = ... or length = ..., nothing else.')
         if wrong := [key for key, value in values.items() if type(value) not in (int, float) or value < 0]:
             raise JobError(f"{path}: {wrong[0]} of {name!r} must be seconds, not {values[wrong[0]]!r}.")
@@ -199,7 +199,7 @@ def _number_of(name: str, found: Sequence[Song], where: str) -> int:
     return near[0]
 
 
-def _load(name: str) -> Callable[[list[np.ndarray]], np.ndarray]:
+def load_network(name: str) -> Scores:
     """The network's scores; TensorFlow is loaded here."""
     job.import_quietly("tensorflow")
     import djnet
@@ -230,7 +230,8 @@ def _check_output(output: Path, force: bool) -> None:
 def _write(output: Path, content: dict[str, Any], preview: bool) -> int:
     """Render a receipt, listen to the result, write everything; -> exit code."""
     parts = receipts.parts_of(content)
-    made = mix.render(tqdm(parts, desc="render", unit="song"), content["bars"], peak_db=content["peak_db"])
+    with tqdm(desc="render", total=len(parts), unit="song") as bar:
+        made = mix.render(parts, content["bars"], peak_db=content["peak_db"], done=bar.update)
     del parts
     names = [Path(clip["song"]).stem for clip in content["clips"]]
     samples = _joins_only(made) if preview else made.samples

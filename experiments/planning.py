@@ -16,8 +16,8 @@ from preprocessing.job import JobError
 
 SHORTEST_SECONDS, LONGEST_SECONDS = 8.0, 30.0
 _PSEUDO_BAR_SECONDS = 2.0  # where there are no bars
-# Small against scores between 0 and 1: they decide between joins that sound equally good to the network.
-_KEY, _TEMPO, _FITNESS = 0.01, 0.01, 0.05
+# In standard deviations of the scores: they decide between joins that sound about equally good to the network.
+_KEY, _TEMPO, _FITNESS = 0.1, 0.1, 0.5
 
 Scores = Callable[[list[np.ndarray]], np.ndarray]  # log-mels of n clips -> [n, n]
 
@@ -183,7 +183,8 @@ def score(options: Sequence[Sequence[Clip]], scorer: Scores) -> tuple[np.ndarray
     loss = np.zeros((n, c))
     for song, pick in flat:
         loss[song, pick] = _FITNESS * (options[song][0].span.fitness - options[song][pick].span.fitness)
-    return heard, heard + near[:, None, :, None] - loss[:, :, None, None] - loss[None, None]
+    spread = float(matrix[places[0][:, None] != places[0][None, :]].std())
+    return heard, heard + spread * (near[:, None, :, None] - loss[:, :, None, None] - loss[None, None])
 
 
 def _matches(a: Song, b: Song) -> bool:
