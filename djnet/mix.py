@@ -115,7 +115,7 @@ def render(
     peak_db: float = PEAK_DB,
     done: Callable[[], object] = lambda: None,
 ) -> Mix:
-    """Join clips to one mix; blends last up to `bars` bars (no more than half of a clip), 0 for cuts only.
+    """Join clips to one mix; blends last up to `bars` bars (no more than a third of a clip), 0 for cuts only.
 
     Every clip is brought to the same loudness (LUFS), measured where it is the louder one; all are turned down together
     if the true peak would pass `peak_db`. `done` is called after each clip.
@@ -160,7 +160,7 @@ def _plan(a: Part, b: Part, bars: int) -> _Plan:
         )
     reason = "a clip is too short" if bars else "asked for"
     for step_a, step_b in _STEPS:
-        count = min(bars, (len(ends) - 1) // 2 // step_a, (len(begins) - 1) // 2 // step_b)
+        count = min(bars, _third(ends) // step_a, _third(begins) // step_b)
         if count < 1:
             continue
         before = ends[len(ends) - 1 - count * step_a :: step_a]
@@ -177,6 +177,12 @@ def _plan(a: Part, b: Part, bars: int) -> _Plan:
                 reason = "tempo not steady" if a.meter == b.meter else f"{a.meter} against {b.meter} beats in a bar"
     ahead = min(_CUT_SECONDS, b.start) or 1 / RATE_HZ
     return _Plan("cut", a.last + np.array([-ahead, 0]), b.start + np.array([-ahead, 0]), np.array([ahead]), reason)
+
+
+def _third(downbeats: np.ndarray) -> int:
+    """How many bars of a clip a join may take, so that most of it plays alone; one at least if there are two."""
+    bars = len(downbeats) - 1
+    return max(bars // 3, 1) if bars > 1 else 0
 
 
 def _place(parts: Sequence[Part], plans: list[_Plan]) -> list[tuple[np.ndarray, np.ndarray]]:

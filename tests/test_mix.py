@@ -48,7 +48,7 @@ def test_the_beats_of_a_blend_stay_where_they_are_said_to_be(rng):
 
 
 def test_the_tempo_goes_gradually_from_one_song_to_the_next(rng):
-    made = mix.render([song(rng, 120), song(rng, 128)], bars=4)
+    made = mix.render([song(rng, 120, bars=12), song(rng, 128, bars=12)], bars=4)
     downbeats = np.unique(np.round(np.concatenate(made.beats)[np.concatenate(made.beats)[:, 1] == 1, 0], 4))
     lengths = np.diff(downbeats)
     assert np.all(np.diff(lengths) < 1e-3)
@@ -105,16 +105,16 @@ def test_clips_are_equally_loud_and_peaks_stay_below_the_limit(rng):
 
 
 def test_lows_change_places_instead_of_adding_up(rng):
-    t = np.arange(16 * RATE_HZ) / RATE_HZ
-    beats = np.stack([np.arange(33) * 0.5, np.arange(33) % 4 + 1], axis=1)
+    t = np.arange(24 * RATE_HZ) / RATE_HZ
+    beats = np.stack([np.arange(49) * 0.5, np.arange(49) % 4 + 1], axis=1)
     bass = [Part((0.5 * np.sin(2 * np.pi * f * t)).astype(np.float32), beats) for f in (50.0, 60.0)]
     made = mix.render(bass, bars=4)
-    spectrum = np.abs(np.fft.rfft(made.samples[round(8.5 * RATE_HZ) : round(11.5 * RATE_HZ), 0]))
+    spectrum = np.abs(np.fft.rfft(made.samples[round(16.5 * RATE_HZ) : round(19.5 * RATE_HZ), 0]))
     assert spectrum[150] > 30 * spectrum[180]  # 50 Hz alone in the first half of the blend
 
 
 def test_the_pitch_stays(rng):
-    made = mix.render([song(rng, 120, pitch=440), song(rng, 128, pitch=440)], bars=4)
+    made = mix.render([song(rng, 120, pitch=440), song(rng, 128, pitch=440)])
     join = made.joins[0]
     part = made.samples[round(join.start * RATE_HZ) : round(join.end * RATE_HZ), 0]
     peak = np.argmax(np.abs(np.fft.rfft(part * np.hanning(len(part))))) * RATE_HZ / len(part)
