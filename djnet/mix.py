@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import scipy.signal
 
+from djnet.loudness import keep_below, loudness_of
+
 RATE_HZ = 44_100
 LIMIT = 0.08  # largest change of tempo
 LOUDNESS_LUFS = -14.0
@@ -117,8 +119,8 @@ def render(
 ) -> Mix:
     """Join clips to one mix; blends last up to `bars` bars (no more than a third of a clip), 0 for cuts only.
 
-    Every clip is brought to the same loudness (LUFS), measured where it is the louder one; all are turned down together
-    if the true peak would pass `peak_db`. `done` is called after each clip.
+    Every clip is brought to the same loudness (LUFS), measured where it is the louder one, and peaks are kept below
+    `peak_db` (see `loudness.keep_below`). `done` is called after each clip.
     """
     if not parts:
         raise ValueError("A mix needs at least one clip.")
@@ -138,7 +140,7 @@ def render(
         samples[places[0] : places[-1]] += stem
         done()
     _soften_ends(samples)
-    samples *= np.float32(min(1.0, 10 ** (peak_db / 20) / max(true_peak(samples), 1e-9)))
+    keep_below(samples, 10 ** (peak_db / 20), RATE_HZ)
     clips = [(float(target[0]), float(target[-1])) for _, target in maps]
     return Mix(samples, clips, [_moved(part, *map_) for part, map_ in zip(parts, maps, strict=True)], joins)
 
@@ -294,29 +296,9 @@ def _lows(samples: np.ndarray) -> np.ndarray:
     return scipy.signal.sosfiltfilt(filters, samples, axis=0).astype(np.float32)
 
 
-def loudness_of(samples: np.ndarray) -> float:
-    """Integrated loudness by ITU-R BS.1770: [N, 2] -> LUFS; -inf for silence or less than 0.4 s."""
-    import pyloudnorm
-
-    if len(samples) < 0.4 * RATE_HZ + 1 or not samples.any():
-        return -np.inf
-    with np.errstate(divide="ignore"):
-        return float(pyloudnorm.Meter(RATE_HZ).integrated_loudness(samples.astype(np.float64)))
-
-
 def _gain(samples: np.ndarray, loudness: float) -> np.float32:
-    measured = loudness_of(samples)
+    measured = loudness_of(samples, RATE_HZ)
     return np.float32(min(10 ** ((loudness - measured) / 20), _LARGEST_GAIN) if np.isfinite(measured) else 1.0)
-
-
-def true_peak(samples: np.ndarray) -> float:
-    """The highest absolute value between samples too, by fourfold oversampling: [N, 2] -> float."""
-    highest = float(np.abs(samples).max(initial=0.0))
-    for first in range(0, len(samples), RATE_HZ):
-        block = samples[max(0, first - 64) : first + RATE_HZ + 64]
-        if np.abs(block).max() > 0.7 * highest:  # others cannot reach it between their samples
-            highest = max(highest, float(np.abs(scipy.signal.resample_poly(block, 4, 1, axis=0)).max()))
-    return highest
 
 
 def _soften_ends(samples: np.ndarray) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from djnet import mix
+from djnet.loudness import loudness_of, true_peak
 from djnet.mix import RATE_HZ, Join
 
 PHASE_LIMIT_MS = 20.0
@@ -63,15 +63,15 @@ def check(samples: np.ndarray, joins: list[Join], beats: list[np.ndarray]) -> Ch
     """Measure a medley [N, 2]; `beats` are where the beats of every clip [K, 2] should be."""
     cuts = [0.0, *(join.middle for join in joins), len(samples) / RATE_HZ]
     spans = [samples[round(a * RATE_HZ) : round(b * RATE_HZ)] for a, b in itertools.pairwise(cuts)]
-    loudness = [mix.loudness_of(span) for span in spans]
+    loudness = [loudness_of(span, RATE_HZ) for span in spans]
     steps = [b - a if np.isfinite(a) and np.isfinite(b) else 0.0 for a, b in itertools.pairwise(loudness)]
     phases = [_phase(samples, join, *beats[i : i + 2]) for i, join in enumerate(joins)]
     known = [value for value in loudness if np.isfinite(value)]
     return Check(
         [JoinCheck(phase, step) for phase, step in zip(phases, steps, strict=True)],
-        mix.loudness_of(samples),
+        loudness_of(samples, RATE_HZ),
         max(known, default=0.0) - min(known, default=0.0),
-        20 * float(np.log10(max(mix.true_peak(samples), 1e-9))),
+        20 * float(np.log10(max(true_peak(samples, RATE_HZ), 1e-9))),
         _longest_silence(samples),
     )
 
