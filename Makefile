@@ -8,6 +8,8 @@ DATA        ?= data
 RUNS        ?= runs
 RESULTS     ?= results
 EPOCHS      ?= 30
+SONGS       ?=
+MEDLEY      ?= medley.wav
 FLAGS       ?=
 
 BIN       := $(VENV)/bin
@@ -17,7 +19,7 @@ SOURCES   := setup.py djnet preprocessing experiments tests benchmarks
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help preprocess train evaluate inspect readme test lint bench verify verify-downbeats madmom clean
+.PHONY: help preprocess train evaluate medley inspect readme test lint bench verify verify-downbeats madmom clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | \
@@ -32,6 +34,9 @@ train: $(INSTALLED) ## train SEN on what is in DATA, cut at equal lengths and at
 
 evaluate: $(INSTALLED) ## play the games on the test split with what is in RUNS, write the tables to RESULTS
 	@$(BIN)/python -m experiments.evaluate --data="$(DATA)" --runs="$(RUNS)" --output="$(RESULTS)" $(FLAGS)
+
+medley: $(INSTALLED) ## one piece of music out of many songs: SONGS=a folder of yours (none: free recordings), MEDLEY=medley.wav
+	@$(BIN)/djnet medley $(if $(SONGS),"$(SONGS)") --output="$(MEDLEY)" $(FLAGS)
 
 inspect: $(INSTALLED) ## check every shard in DATA, show counts, draw a few spectrograms
 	@$(BIN)/python -m preprocessing.inspect "$(DATA)" $(FLAGS)
