@@ -27,6 +27,8 @@ _ENDING_SECONDS = 2.0
 _SEAM_SECONDS = 0.015  # on each side of a place where the stretch changes
 _CONTEXT_SECONDS = 0.15  # around a piece that is stretched
 _CROSSOVER_HZ = 180.0
+_EDGE_SECONDS = 6.0  # at the beginning and the end of a clip, where loudness is evened out
+_LARGEST_TILT_DB = 3.0
 _LARGEST_GAIN = 100.0  # of a clip; what is quieter still is meant to be
 # Bars of the first and of the second clip that last as long as each other: also double and half tempo.
 _STEPS = ((1, 1), (2, 1), (1, 2))
@@ -132,7 +134,7 @@ def render(
     for i, (part, (source, target)) in enumerate(zip(parts, maps, strict=True)):
         places = _at(target)
         stem = _warped(_stereo(part.samples), source, places - places[0])
-        stem *= _gain(stem[_at(middles[i]) - places[0] : _at(middles[i + 1]) - places[0]], loudness)
+        stem *= _gains(stem, _at(middles[i]) - places[0], _at(middles[i + 1]) - places[0], loudness)
         if i > 0:
             _fade(stem, plans[i - 1].kind, places[: len(plans[i - 1].after)] - places[0], rising=True)
         if i < len(plans):
@@ -296,9 +298,20 @@ def _lows(samples: np.ndarray) -> np.ndarray:
     return scipy.signal.sosfiltfilt(filters, samples, axis=0).astype(np.float32)
 
 
-def _gain(samples: np.ndarray, loudness: float) -> np.float32:
-    measured = loudness_of(samples, RATE_HZ)
-    return np.float32(min(10 ** ((loudness - measured) / 20), _LARGEST_GAIN) if np.isfinite(measured) else 1.0)
+def _gains(stem: np.ndarray, first: int, last: int, loudness: float) -> np.ndarray:
+    """Gains that bring a clip, between two samples, to a loudness, with its end as loud as its beginning: -> [M, 1].
+
+    What grows or fades within the clip is evened out by at most 3 dB at each edge, slowly.
+    """
+    own = stem[first:last]
+    edge = min(_at(_EDGE_SECONDS), len(own) // 2)
+    rise = loudness_of(own[len(own) - edge :], RATE_HZ) - loudness_of(own[:edge], RATE_HZ)
+    tilt = float(np.clip(rise / 2, -_LARGEST_TILT_DB, _LARGEST_TILT_DB)) if np.isfinite(rise) else 0.0
+    places = [first + edge / 2, last - edge / 2]
+    gains = 10 ** (np.interp(np.arange(len(stem)), places, [tilt, -tilt])[:, None] / 20)
+    measured = loudness_of(own * gains[first:last], RATE_HZ)
+    gain = min(10 ** ((loudness - measured) / 20), _LARGEST_GAIN) if np.isfinite(measured) else 1.0
+    return (gain * gains).astype(np.float32)
 
 
 def _soften_ends(samples: np.ndarray) -> None:

@@ -27,7 +27,8 @@ def thumbnails(mel: np.ndarray, bars: np.ndarray, length: int, count: int = 3) -
     """The best spans of `length` bars, best first, no two sharing more than half: mel [T, 128], bars [K + 1] seconds.
 
     Fitness adds up how alike the span is to its best two repetitions elsewhere in the song, its energy, and how much
-    changes in the music where it begins and ends. A song of fewer bars gives its whole self.
+    changes in the music where it begins and ends; edges much quieter or louder than the rest count against it. A song
+    of fewer bars gives its whole self.
     """
     length = min(length, len(bars) - 1)
     if length < 1:
@@ -39,9 +40,11 @@ def thumbnails(mel: np.ndarray, bars: np.ndarray, length: int, count: int = 3) -
     spans = np.lib.stride_tricks.sliding_window_view(below, length)
     energy = 1.0 - spans.mean(axis=1) / _RANGE_DB
     quiet = spans.max(axis=1) > _QUIET_DB
+    edge = max(1, length // 4)
+    uneven = sum(np.abs(spans[:, part].mean(axis=1) - spans.mean(axis=1)) for part in (slice(edge), slice(-edge, None)))
     edges = _novelty(alike)
     changes = 0.25 * (edges[starts] + edges[starts + length])
-    fitness = _repetition(alike, length) + 0.5 * energy + changes - quiet
+    fitness = _repetition(alike, length) + 0.5 * energy + changes - quiet - uneven / _RANGE_DB
     found: list[Thumbnail] = []
     taken: list[int] = []
     for i in np.argsort(-fitness, kind="stable"):
