@@ -176,9 +176,11 @@ def _plan(a: Part, b: Part, bars: int) -> _Plan:
         if a.meter == b.meter and max(change, np.log1p(plan.stretch)) <= np.log1p(LIMIT):
             return plan
         if (step_a, step_b) == (1, 1):
-            reason = f"tempos differ by {100 * np.expm1(change):.0f}%"
-            if change <= np.log1p(LIMIT):
-                reason = "tempo not steady" if a.meter == b.meter else f"{a.meter} against {b.meter} beats in a bar"
+            reason = (
+                "tempo not steady" if change <= np.log1p(LIMIT) else f"tempos differ by {100 * np.expm1(change):.0f}%"
+            )
+            if a.meter != b.meter:
+                reason = f"{a.meter} against {b.meter} beats in a bar"
     ahead = min(_CUT_SECONDS, b.start) or 1 / RATE_HZ
     return _Plan("cut", a.last + np.array([-ahead, 0]), b.start + np.array([-ahead, 0]), np.array([ahead]), reason)
 

@@ -13,6 +13,7 @@ import numpy as np
 import soundfile
 from tqdm import tqdm
 
+import djnet
 from djnet import encoding, mix
 from djnet.mix import RATE_HZ, Mix
 from djnet.ordering import Rules
@@ -27,6 +28,7 @@ from preprocessing.job import JobError
 CACHE = Path("~/.cache/djnet")
 MOST_SONGS = 100
 _FREE_SONGS = 10
+_TOTAL_TRIES = 4
 _LOSSY_PEAK_DB = -2.5  # encoders that leave something out overshoot
 _PREVIEW_SECONDS = 4.0  # on each side of a join
 _PAUSE_SECONDS = 0.6
@@ -117,8 +119,8 @@ def main(arguments: Sequence[str]) -> int:
     options = Options(given.length, given.total, given.bars, given.candidates)
     wishes = _wishes(given, found)
     overrides = read_settings(Path(given.settings).expanduser(), found) if given.settings else {}
-    plan = make_plan(found, options, wishes, overrides, lambda mels: load_network(given.network)(mels))
-    print(reports.plan_table(plan, found, mix.joins_of(plan.parts(), options.bars)))
+    plan = make_plan(found, options, wishes, overrides, load_network(given.network))
+    print(reports.plan_table(plan, found, plan.joins(options.bars)))
     if given.dry_run:
         return 0
     peak_db = _LOSSY_PEAK_DB if output.suffix.lower() in encoding.LOSSY else mix.PEAK_DB
@@ -128,15 +130,32 @@ def main(arguments: Sequence[str]) -> int:
 def make_plan(
     found: Sequence[Song], options: Options, wishes: Wishes, overrides: dict[int, Override], scorer: Scores
 ) -> Plan:
-    """Candidates of every song, then the best choice and order."""
-    lengths = [options.length] * len(found)
-    if options.total is not None:
-        lengths = planning.lengths_for_total(found, options.total, options.bars)
-    choices = [
-        planning.candidates(song, seconds, options.candidates, overrides.get(i))
-        for i, (song, seconds) in enumerate(zip(found, lengths, strict=True))
-    ]
-    return planning.plan(choices, scorer, wishes)
+    """Candidates of every song, then the best choice and order; for a total, again with lengths that come nearer."""
+
+    def planned(lengths: Sequence[float]) -> Plan:
+        return planning.plan(
+            [
+                planning.candidates(song, seconds, options.candidates, overrides.get(i))
+                for i, (song, seconds) in enumerate(zip(found, lengths, strict=True))
+            ],
+            scorer,
+            wishes,
+        )
+
+    total = options.total
+    if total is None:
+        return planned([options.length] * len(found))
+    shortest, longest = planning.total_range(found)
+    if not shortest <= total <= longest:
+        raise JobError(
+            f"--total={total:g}: {len(found)} songs give a medley of {shortest:.0f} to {longest:.0f} s; "
+            "ask for a total between, or take other songs."
+        )
+    plans, wanted = [], total
+    for _ in range(_TOTAL_TRIES):
+        plans.append(planned(planning.lengths_for_total(found, wanted)))
+        wanted += total - plans[-1].seconds(options.bars)
+    return min(plans, key=lambda plan: abs(plan.seconds(options.bars) - total))
 
 
 def find(words: Sequence[str], cache: Path, output: Path) -> list[str]:
@@ -202,8 +221,6 @@ def _number_of(name: str, found: Sequence[Song], where: str) -> int:
 def load_network(name: str) -> Scores:
     """The network's scores; TensorFlow is loaded here."""
     job.import_quietly("tensorflow")
-    import djnet
-
     try:
         return djnet.load(name).scores
     except (OSError, ValueError) as error:
