@@ -2,7 +2,7 @@
 
 import numpy as np
 import scipy.ndimage
-import scipy.signal
+import soxr
 
 _LIMITED_DB = 6.0  # of a peak that are taken away by the limiter
 _WINDOW_SECONDS = 0.06
@@ -21,12 +21,16 @@ def loudness_of(samples: np.ndarray, rate: int) -> float:
 
 def true_peak(samples: np.ndarray, rate: int) -> float:
     """The highest absolute value between samples too, by fourfold oversampling: [N, C] -> float."""
-    highest = float(np.abs(samples).max(initial=0.0))
+    highest = _highest(samples)
     for first in range(0, len(samples), rate):
         block = samples[max(0, first - 64) : first + rate + 64]
-        if np.abs(block).max() > 0.7 * highest:  # others cannot reach it between their samples
-            highest = max(highest, float(np.abs(scipy.signal.resample_poly(block, 4, 1, axis=0)).max()))
+        if _highest(block) > 0.7 * highest:  # others cannot reach it between their samples
+            highest = max(highest, _highest(soxr.resample(block, 1, 4)))
     return highest
+
+
+def _highest(samples: np.ndarray) -> float:
+    return float(max(samples.max(initial=0.0), -samples.min(initial=0.0)))
 
 
 def keep_below(samples: np.ndarray, ceiling: float, rate: int) -> None:
@@ -35,10 +39,11 @@ def keep_below(samples: np.ndarray, ceiling: float, rate: int) -> None:
     Up to 6 dB are taken away around the peaks only, by a gain that dips smoothly and in time; if that is not enough,
     everything is turned down, so that what was equally loud stays so.
     """
-    loudest = float(np.abs(samples).max(initial=0.0))
+    loudest = _highest(samples)
     samples *= np.float32(min(1.0, ceiling * 10 ** (_LIMITED_DB / 20) / max(loudest, 1e-9)))
-    level = np.abs(samples).max(axis=1)
-    np.maximum(level, _MARGIN * ceiling, out=level)
+    level = np.full(len(samples), _MARGIN * ceiling, np.float32)
+    for channel in samples.T:
+        np.maximum(level, np.abs(channel), out=level)
     needed = np.divide(_MARGIN * ceiling, level, out=level)
     if len(needed) and needed.min() < 1.0:
         size = 2 * round(_WINDOW_SECONDS * rate / 2) + 1

@@ -143,6 +143,7 @@ def render(
         done()
     _soften_ends(samples)
     keep_below(samples, 10 ** (peak_db / 20), RATE_HZ)
+    _even_out(samples, joins)
     clips = [(float(target[0]), float(target[-1])) for _, target in maps]
     return Mix(samples, clips, [_moved(part, *map_) for part, map_ in zip(parts, maps, strict=True)], joins)
 
@@ -314,6 +315,21 @@ def _gains(stem: np.ndarray, first: int, last: int, loudness: float) -> np.ndarr
     measured = loudness_of(own * gains[first:last], RATE_HZ)
     gain = min(10 ** ((loudness - measured) / 20), _LARGEST_GAIN) if np.isfinite(measured) else 1.0
     return (gain * gains).astype(np.float32)
+
+
+def _even_out(samples: np.ndarray, joins: list[Join]) -> None:
+    """Turn clips down to the quietest one, after some lost a little loudness with their peaks; changes lie in joins."""
+    cuts = [0, *(int(_at(join.middle)) for join in joins), len(samples)]
+    loudness = np.array([loudness_of(samples[a:b], RATE_HZ) for a, b in itertools.pairwise(cuts)])
+    loudness[~np.isfinite(loudness)] = np.max(loudness, initial=-1e3)  # silence is no measure
+    gains = 10 ** (np.clip(loudness.min() - loudness, -_LARGEST_TILT_DB, 0) / 20)
+    end = 0
+    for i, gain in enumerate(gains.astype(np.float32)):
+        begin, end = end, _at(joins[i].start) if i < len(joins) else len(samples)
+        samples[begin:end] *= gain
+        if i < len(joins):
+            begin, end = end, _at(joins[i].end)
+            samples[begin:end] *= np.linspace(gain, gains[i + 1], end - begin, dtype=np.float32)[:, None]
 
 
 def _soften_ends(samples: np.ndarray) -> None:

@@ -127,7 +127,7 @@ def test_the_same_parts_give_the_same_samples(rng):
     np.testing.assert_array_equal(mix.render(parts).samples, mix.render(parts).samples)
 
 
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=8)
 @given(
     st.lists(st.tuples(st.floats(60, 180), st.sampled_from([3, 4]), st.integers(1, 5)), min_size=1, max_size=4),
     st.integers(0, 4),
