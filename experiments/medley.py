@@ -264,7 +264,7 @@ def _write(output: Path, content: dict[str, Any], preview: bool) -> int:
     receipts.write_csv(csv_path, made, content)
     receipts.draw(picture_path, made, names, content["scores"])
     print(reports.check_table(checked, made, names))
-    print(f"{output}: {made.cuts[-1] / 60:.0f}:{made.cuts[-1] % 60:04.1f}, {len(names)} songs.")
+    print(f"{output}: {reports.clock(made.cuts[-1])}, {len(names)} songs.")
     return 0
 
 
