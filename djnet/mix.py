@@ -15,6 +15,7 @@ import numpy as np
 import scipy.signal
 
 from djnet.loudness import keep_below, loudness_of
+from djnet.warp import warped
 
 RATE_HZ = 44_100
 LIMIT = 0.08  # largest change of tempo
@@ -24,8 +25,6 @@ PEAK_DB = -1.1  # true peak, a little below the -1 dB that is promised
 _CUT_SECONDS = 0.02
 _FADE_SECONDS = 1.0
 _ENDING_SECONDS = 2.0
-_SEAM_SECONDS = 0.015  # on each side of a place where the stretch changes
-_CONTEXT_SECONDS = 0.15  # around a piece that is stretched
 _CROSSOVER_HZ = 180.0
 _EDGE_SECONDS = 6.0  # at the beginning and the end of a clip, where loudness is evened out
 _LARGEST_TILT_DB = 3.0
@@ -133,7 +132,7 @@ def render(
     samples = np.zeros((_at(maps[-1][1][-1]), 2), np.float32)
     for i, (part, (source, target)) in enumerate(zip(parts, maps, strict=True)):
         places = _at(target)
-        stem = _warped(_stereo(part.samples), source, places - places[0])
+        stem = warped(_stereo(part.samples), source, places - places[0], RATE_HZ)
         stem *= _gains(stem, _at(middles[i]) - places[0], _at(middles[i + 1]) - places[0], loudness)
         if i > 0:
             _fade(stem, plans[i - 1].kind, places[: len(plans[i - 1].after)] - places[0], rising=True)
@@ -226,51 +225,6 @@ def _stereo(samples: np.ndarray) -> np.ndarray:
 def _at(seconds: Any) -> Any:
     """Seconds, one or an array of them, in samples."""
     return np.round(np.multiply(seconds, RATE_HZ)).astype(int)
-
-
-def _warped(samples: np.ndarray, source: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Samples with the times `source` moved to `places` (in samples, from 0), evenly in between: -> [M, 2]."""
-    edge, context = round(_SEAM_SECONDS * RATE_HZ), round(_CONTEXT_SECONDS * RATE_HZ)
-    padding = edge + 2 * context
-    padded = np.pad(samples, ((padding, padding), (0, 0)))
-    out = np.zeros((places[-1] + 2 * edge, 2), np.float32)
-    for number, (a, b) in enumerate(itertools.pairwise(range(len(source)))):
-        length = places[b] - places[a]
-        if length <= 0:
-            continue
-        first = int(_at(source[a])) + padding
-        speed = (source[b] - source[a]) * RATE_HZ / length
-        if abs(speed - 1) < 1e-4:
-            piece = padded[first - edge : first + length + edge]
-        else:
-            count = int(_at(source[b] - source[a]))
-            around = _stretched(padded[first - context : first + count + context], speed)
-            skip = round(context / speed) - edge
-            piece = around[skip : skip + length + 2 * edge]
-        _lay(out, piece, places[a], 0 if number == 0 else 2 * edge)
-    return out[edge : edge + places[-1]]
-
-
-def _lay(out: np.ndarray, piece: np.ndarray, place: int, overlap: int) -> None:
-    """Put a piece at a place; its first samples cross-fade with what is there, at constant power."""
-    piece = piece[: len(out) - place]
-    if overlap:
-        old, new = out[place : place + overlap], piece[:overlap]
-        alike = float((old * new).sum() / (np.sqrt((old**2).sum() * (new**2).sum()) + 1e-12))
-        rise = np.linspace(0, 1, overlap, dtype=np.float32)[:, None]
-        power = np.sqrt(rise**2 + (1 - rise) ** 2 + 2 * rise * (1 - rise) * max(alike, -0.5))
-        out[place : place + overlap] = ((1 - rise) * old + rise * new) / power
-    out[place + overlap : place + len(piece)] = piece[overlap:]
-
-
-def _stretched(samples: np.ndarray, speed: float) -> np.ndarray:
-    """Play samples [N, 2] at another speed, with the pitch they have: -> [N / speed, 2]."""
-    import python_stretch
-
-    stretch = python_stretch.Signalsmith.Stretch()
-    stretch.preset(samples.shape[1], RATE_HZ)
-    stretch.timeFactor = speed
-    return np.asarray(stretch.process(np.ascontiguousarray(samples.T))).T
 
 
 def _fade(stem: np.ndarray, kind: str, places: np.ndarray, rising: bool) -> None:

@@ -10,7 +10,7 @@ from djnet.loudness import loudness_of, true_peak
 from djnet.mix import RATE_HZ, Part
 
 
-def song(rng, bpm: float, bars: int = 8, meter: int = 4, gain: float = 0.3, pitch: float = 220.0) -> Part:
+def song(rng, bpm: float, bars: int = 6, meter: int = 4, gain: float = 0.3, pitch: float = 220.0) -> Part:
     """A tone with a sharp click on every beat."""
     beat = 60.0 / bpm
     times = np.arange(bars * meter + 1) * beat + 0.1
@@ -58,7 +58,7 @@ def test_the_tempo_goes_gradually_from_one_song_to_the_next(rng):
 
 
 def test_length_and_places(rng):
-    a, b = song(rng, 120), song(rng, 120, pitch=277)
+    a, b = song(rng, 120, bars=8), song(rng, 120, bars=8, pitch=277)
     made = mix.render([a, b], bars=2)
     assert len(made.samples) == round(28.0 * RATE_HZ)  # twice 16 s less two bars
     assert made.clips == [(0.0, pytest.approx(16.0)), (pytest.approx(12.0), pytest.approx(28.0))]
@@ -123,7 +123,7 @@ def test_the_pitch_stays(rng):
 
 
 def test_the_same_parts_give_the_same_samples(rng):
-    parts = [song(rng, 120), song(rng, 126), song(rng, 90, meter=3)]
+    parts = [song(rng, 120, bars=3), song(rng, 126, bars=3), song(rng, 90, bars=3, meter=3)]
     np.testing.assert_array_equal(mix.render(parts).samples, mix.render(parts).samples)
 
 
