@@ -8,6 +8,8 @@ DATA        ?= data
 RUNS        ?= runs
 RESULTS     ?= results
 EPOCHS      ?= 30
+SONGS       ?=
+MEDLEY      ?= medley.wav
 FLAGS       ?=
 
 BIN       := $(VENV)/bin
@@ -17,7 +19,7 @@ SOURCES   := setup.py djnet preprocessing experiments tests benchmarks
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help preprocess train evaluate reproduce figures mixes rwc inspect readme test lint bench verify verify-downbeats madmom clean
+.PHONY: help preprocess train evaluate reproduce figures mixes rwc inspect readme test lint bench verify verify-downbeats madmom clean medley
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | \
@@ -47,6 +49,9 @@ mixes: $(INSTALLED) ## mix test tracks of DATA to medleys with a known order
 rwc: $(INSTALLED) ## make RWC-P ready for sequencing, rendered where there is no audio: RWC=its folder
 	@test -n "$(RWC)" || { echo "Say where RWC-P is: make rwc RWC=folder" >&2; exit 2; }
 	@$(BIN)/python -m preprocessing.rwc --rwc="$(RWC)" --data="$(DATA)" $(FLAGS)
+
+medley: $(INSTALLED) ## one piece of music out of many songs: SONGS=a folder of yours (none: free recordings), MEDLEY=medley.wav
+	@$(BIN)/djnet medley $(if $(SONGS),"$(SONGS)") --output="$(MEDLEY)" $(FLAGS)
 
 inspect: $(INSTALLED) ## check every shard in DATA, show counts, draw a few spectrograms
 	@$(BIN)/python -m preprocessing.inspect "$(DATA)" $(FLAGS)
