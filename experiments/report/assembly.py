@@ -2,18 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import djnet
 from djnet.files import remove_partial
+from djnet.pretrained import Scorer
 from djnet.records import Manifest, RecordsError
 from djnet.similarity import similarity_matrices
 from experiments.report import medleys, page, predictions, results, sections, sources
 from experiments.report.maps import Maps
 from experiments.report.sound import Sounds
 from experiments.training import commit
+from preprocessing.job import JobError
 
 _SECTIONS = ("tables", "figures", "hear", "play", "medleys", "listening")
 
@@ -44,7 +45,7 @@ def build(places: Places, players: Mapping[str, str]) -> Path:
         remarks["figures"].append(
             f"There are no figures in {places.results / 'figures'} yet. They are made by: python -m experiments.figures"
         )
-    shown = medleys.read(places.medleys, places.output)
+    shown = medleys.read(places.medleys, places.output, places.cache)
     if not shown:
         remarks["medleys"].append(
             f"There are no medleys in {places.medleys} yet. One is made by: djnet medley songs/ -o {places.medleys}/mine.mp3"
@@ -90,7 +91,7 @@ def _sounding(
         for name in ("hear", "play", "listening"):
             remarks[name].append(_why_silent(corpus["name"], places.cache))
         return data, facts
-    scorers = {cut: djnet.load(name) for cut, name in players.items()}
+    scorers = {cut: load_scorer(name) for cut, name in players.items()}
 
     def similarity(cut: str, fragments: Sequence) -> list[list]:
         scorer = scorers[cut]
@@ -111,6 +112,14 @@ def _sounding(
             "with more music, makes them."
         )
     return data, facts
+
+
+def load_scorer(name: str) -> Scorer:
+    """A network by its name or folder; a JobError if there is none."""
+    try:
+        return djnet.load(name)
+    except (FileNotFoundError, ValueError) as error:
+        raise JobError(str(error)) from error
 
 
 def _why_silent(corpus: str, cache: Path) -> str:

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from djnet.files import whole_file
 
 _STATIC = Path(__file__).with_name("static")
-GAME_SCRIPTS = ("core.js", "board.js", "play.js")
+GAME_SCRIPTS = ("board.js", "play.js")  # after core.js, which every page has
 SCRIPTS = (*GAME_SCRIPTS, "hear.js", "tables.js", "medleys.js", "listening.js")
 
 

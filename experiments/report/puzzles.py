@@ -1,27 +1,20 @@
 """Puzzles as the page plays them: where to cut a sound, how its pieces are shuffled, who answers what."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from djnet import spec
-from djnet.fragments import cut_frames, downbeat_cuts, equal_cuts
+from djnet.fragments import cut_frames, downbeat_cuts, downbeat_hops, equal_cuts
 from djnet.games import Puzzle
 from djnet.ordering import best_order
+from djnet.pretrained import Scorer
 from djnet.records import Clip
 from djnet.rng import rng_for
 
 SIZES = (3, 4, 5, 6, 7, 8)
 CUTS = ("fixed", "downbeat")
-
-
-class Scorer(Protocol):
-    """What `djnet.load` gives."""
-
-    def scores(self, mels: Sequence[np.ndarray]) -> np.ndarray:
-        """How well each piece follows each other one: list of [t_i, 128] -> [n, n]."""
-        ...
 
 
 def cuts_of(clip: Clip, cut: str, n: int) -> np.ndarray | None:
@@ -30,9 +23,8 @@ def cuts_of(clip: Clip, cut: str, n: int) -> np.ndarray | None:
         return recorded.cuts
     if cut == "fixed":
         return clip.offset + equal_cuts(spec.CLIP_HOPS, n)
-    downbeats = np.round(clip.beats[clip.beats[:, 1] == 1, 0] * spec.HOPS_PER_SECOND).astype(np.int64)
-    downbeats = downbeats[downbeats < len(clip.mel)]
-    return downbeat_cuts(downbeats, n, spec.CLIP_SECONDS // n * spec.HOPS_PER_SECOND, rng_for(0, "play", clip.id, n))
+    downbeats = downbeat_hops(clip.beats, hops_of(clip))
+    return downbeat_cuts(downbeats, n, rng_for(0, "play", clip.id, n))
 
 
 def puzzle_of(clip: Clip, cuts: np.ndarray) -> Puzzle:
@@ -74,6 +66,11 @@ def rounded(scores: np.ndarray) -> list[list[float]]:
     return [[round(float(score), 3) for score in row] for row in scores]
 
 
+def hops_of(clip: Clip) -> int:
+    """How long the music of a record is; its last frames are windows of several hops."""
+    return len(clip.mel) + spec.WINDOW_HOPS - 1
+
+
 def sound_span(clip: Clip) -> tuple[float, float]:
     """The part of the track that a record covers: start and length in seconds."""
-    return clip.start, spec.hops_to_seconds(len(clip.mel) + spec.WINDOW_HOPS - 1)
+    return clip.start, spec.hops_to_seconds(hops_of(clip))

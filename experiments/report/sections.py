@@ -11,6 +11,7 @@ from tqdm import tqdm
 from djnet import audio, baselines, keys, spec
 from djnet.fragments import cut_frames
 from djnet.ordering import best_order
+from djnet.pretrained import Scorer
 from djnet.records import Clip, Manifest
 from experiments.report import predictions, puzzles, trials
 from experiments.report.maps import Maps
@@ -116,13 +117,10 @@ def _remark(game: predictions.Game, baseline: str | None) -> str:
     return f"No other network was trained for this game yet: {train}, then make evaluate report."
 
 
-def play(
-    clips: Iterable[Audible], sounds: Sounds, scorers: Mapping[str, puzzles.Scorer], limit: int = PLAY_CLIPS
-) -> list[dict[str, Any]]:
+def play(clips: Sequence[Audible], sounds: Sounds, scorers: Mapping[str, Scorer]) -> list[dict[str, Any]]:
     """Games for people: each clip cut into 3 to 8 pieces, equally and at downbeats."""
-    chosen = list(itertools.islice(clips, limit))
     found = []
-    for one in tqdm(chosen, desc="play", unit="clip"):
+    for one in tqdm(clips[:PLAY_CLIPS], desc="play", unit="clip"):
         sound = one.sound(sounds)
         for cut, n in itertools.product(scorers, puzzles.SIZES):
             puzzle = puzzles.play_with(one.clip, sound, cut, n, scorers[cut])
@@ -131,7 +129,7 @@ def play(
     return found
 
 
-def listening_test(clips: Iterable[Audible], sounds: Sounds, scorer: puzzles.Scorer) -> dict[str, Any] | None:
+def listening_test(clips: Iterable[Audible], sounds: Sounds, scorer: Scorer) -> dict[str, Any] | None:
     """The listening test from pieces of these clips, or nothing if there are too few recordings."""
     firsts: dict[str, Audible] = {}
     for one in clips:

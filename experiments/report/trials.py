@@ -10,8 +10,8 @@ import numpy as np
 from djnet import keys
 from djnet.files import digest_json
 from djnet.ordering import best_order, greedy
+from djnet.pretrained import Scorer
 from djnet.rng import rng_for
-from experiments.report.puzzles import Scorer
 
 TRIALS = 12
 PIECES = 5

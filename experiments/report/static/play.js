@@ -88,7 +88,7 @@
       const [how, n] = key.split("/");
       const share = (right, whole) => `${Math.round(100 * right / row.joins)}% (${whole})`;
       return element(
-        "tr", {}, element("th", { scope: "row" }, `${n}, ${CUTS[how]}`), element("td", {}, String(row.puzzles)),
+        "tr", {}, element("th", { scope: "row" }, `${n} ${how === "fixed" ? "equal" : "at downbeats"}`), element("td", {}, String(row.puzzles)),
         element("td", {}, share(row.you, row.youWhole)), element("td", {}, share(row.sen, row.senWhole)),
       );
     });
