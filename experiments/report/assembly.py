@@ -13,7 +13,7 @@ from djnet.similarity import similarity_matrices
 from experiments.report import medleys, page, predictions, results, sections, sources
 from experiments.report.maps import Maps
 from experiments.report.sound import Sounds
-from experiments.training import commit
+from experiments.checkpoints import commit
 from preprocessing.job import JobError
 
 _SECTIONS = ("tables", "figures", "hear", "play", "medleys", "listening")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from djnet import audio, baselines, keys, spec
+from djnet import audio, baselines, keys, spec, tempo
 from djnet.fragments import cut_frames
 from djnet.ordering import best_order
 from djnet.pretrained import Scorer
@@ -153,8 +153,13 @@ def _pieces(one: Audible, sounds: Sounds) -> Iterator[trials.Piece]:
         start, end = seconds[number : number + 2]
         own = samples[cuts[number] * spec.HOP_SAMPLES : cuts[number + 1] * spec.HOP_SAMPLES]
         chroma = librosa.feature.chroma_stft(y=own, sr=spec.SAMPLE_RATE_HZ, tuning=0.0).mean(axis=1)
-        beats = one.clip.beats[(one.clip.beats[:, 0] >= start) & (one.clip.beats[:, 0] <= end), 0]
-        bpm = 60.0 / float(np.median(np.diff(beats))) if len(beats) > 1 else 0.0
+        times = one.clip.beats[:, 0]
         yield trials.Piece(
-            one.clip.track, one.sound(sounds), start, end, mel.astype(np.float32), bpm, keys.key_of(chroma)
+            track=one.clip.track,
+            sound=one.sound(sounds),
+            start=start,
+            end=end,
+            mel=mel.astype(np.float32),
+            bpm=tempo.bpm(one.clip.beats[(times >= start) & (times <= end)]),
+            key=keys.key_of(chroma),
         )
