@@ -16,7 +16,11 @@ setup(
     license="Apache-2.0",
     python_requires=">=3.11",
     packages=find_packages(include=["djnet*", "preprocessing*", "experiments*"]),
-    package_data={"djnet": ["weights/*/*"], "preprocessing.corpora": ["*.csv"], "experiments.report": ["static/*", "templates/*"]},
+    package_data={
+        "djnet": ["weights/*/*"],
+        "preprocessing.corpora": ["*.csv"],
+        "experiments.report": ["static/*", "templates/*"],
+    },
     entry_points={"console_scripts": ["djnet = experiments.console:main"]},
     install_requires=[
         "absl-py>=2.0",

@@ -67,7 +67,7 @@ def _answer(path: Path, line: int, row: dict[str, str]) -> Answer:
     if row["choice"] not in CHOICES:
         raise job.JobError(f"{path}, line {line}: the choice is {row['choice']!r}, not a, b or none.")
     if row["a"] == row["b"] or not row["a"] or not row["b"]:
-        raise job.JobError(f"{path}, line {line}: two different orders are compared, not {row['a']!r} and {row['b']!r}.")
+        raise job.JobError(f"{path}, line {line}: two different orders are needed, not {row['a']!r} and {row['b']!r}.")
     first, second = sorted((row["a"], row["b"]), key=_rank)
     share = 0.5 if row["choice"] == "none" else float(row[row["choice"]] == first)
     return Answer(row["test"], row["listener"], row["trial"], first, second, share)
@@ -106,8 +106,8 @@ def _preference(answers: list[Answer]) -> Preference:
 def interval(shares: np.ndarray, listeners: Sequence[str]) -> tuple[float, float]:
     """A 95% interval of a mean of answers: [N] in [0, 1], and who gave each.
 
-    The wider of two: Wilson's, which is honest when few answers all agree, and a bootstrap over listeners, which is when
-    the answers of one person are alike.
+    The wider of two: Wilson's, which is honest when few answers all agree, and a bootstrap over listeners, which is
+    honest when the answers of one person are alike.
     """
     count, mean = len(shares), float(shares.mean())
     centre = (mean + _Z**2 / (2 * count)) / (1 + _Z**2 / count)
@@ -142,7 +142,7 @@ def main(argv: Sequence[str]) -> None:
     """Read, count, print, write."""
     paths = [Path(name) for pattern in argv[1:] for name in sorted(glob.glob(pattern)) or [pattern]]
     if not paths:
-        print("No listeners have been asked yet: give the files of answers, python -m experiments.listening answers*.csv")
+        print("No listeners have been asked yet. With answers: python -m experiments.listening answers*.csv")
         return
     found = preferences(answer for path in paths for answer in read(path))
     if not found:

@@ -41,14 +41,12 @@ def main(argv: Sequence[str]) -> None:
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = job.Parser(
-        prog="djnet puzzle", description="Turns a song into a puzzle to play in a browser."
-    )
+    parser = job.Parser(prog="djnet puzzle", description="Turns a song into a puzzle to play in a browser.")
     parser.add_argument("song", type=Path, help="a music file: wav, flac, ogg, opus, mp3 or aiff")
     parser.add_argument("-n", type=int, default=6, choices=SIZES, help="how many pieces (6)")
     parser.add_argument("-o", "--output", type=Path, help="the page to write (SONG-puzzle.html)")
     parser.add_argument("--start", type=float, help="second of the song to begin at (the liveliest 24 s)")
-    parser.add_argument("--cut", choices=("downbeat", "fixed"), default="downbeat", help="at downbeats, or equal pieces")
+    parser.add_argument("--cut", choices=("downbeat", "fixed"), default="downbeat", help="where (at downbeats)")
     parser.add_argument("--force", action="store_true", help="write over a page that is there already")
     parser.add_argument("--cache", type=Path, default=Path("~/.cache/djnet"), help="where beats are kept")
     return parser.parse_args(argv)
@@ -88,7 +86,7 @@ def write(clip: Clip, song: Path, n: int, cut: str, path: Path) -> None:
     if puzzles.cuts_of(clip, cut, n) is None:
         print(f"There are too few clear downbeats for {n} pieces: cut into equal pieces instead.")
         cut = "fixed"
-    puzzle = puzzles.play_with(clip, "song", cut, n, djnet.load(f"sen-{cut}"))
+    puzzle = puzzles.play_with(clip, "song", cut, n, djnet.load(f"sen-{cut}").scores)
     title, artist = sources.title_of(song)
     labels = {"title": title, "credit": artist or song.name, "licence": "your own copy"}
     text = page.render(

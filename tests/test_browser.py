@@ -18,6 +18,7 @@ FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
+HERE = ("file:", "data:", "blob:")
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +38,9 @@ def watched(browser):
         context = browser.new_context(viewport={"width": 1100, "height": 900}, **options)
         contexts.append(context)
         page = context.new_page()
-        page.on("console", lambda message: message.type in ("error", "warning") and wrong.append(message.text))
+        page.on("console", lambda message: wrong.extend([message.text] if message.type in ("error", "warning") else []))
         page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("request", lambda asked: asked.url.startswith(("file:", "data:", "blob:")) or wrong.append(asked.url))
+        page.on("request", lambda asked: wrong.extend([] if asked.url.startswith(HERE) else [asked.url]))
         page.goto(path.as_uri())
         return page
 

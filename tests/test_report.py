@@ -24,12 +24,13 @@ def test_a_report_has_every_section_and_names_no_other_host(report):
     text = report.read_text(encoding="utf-8")
     assert "http://" not in text.replace("http://www.w3.org", "") and "https://" not in text
     assert "<script>window.hacked" not in text
-    for found in ("table2/cin", "0.994", "[0.700, 0.900]", "commit abc", "figures/puzzle.svg", "No listeners have been"):
+    for found in ("table2/cin", "0.994", "[0.700, 0.900]", "commit abc", "figures/puzzle.svg", "No listeners have"):
         assert found in text
     size = sum(path.stat().st_size for path in report.parent.rglob("*") if path.is_file())
     assert size < 40e6
     data = _data(report)
-    assert [game["name"] for game in data["hear"]] == ["Jigsaw, 4 pieces, cut at downbeats", "Jigsaw, 3 pieces, equal pieces"]
+    names = [game["name"] for game in data["hear"]]
+    assert names == ["Jigsaw, 4 pieces, cut at downbeats", "Jigsaw, 3 pieces, equal pieces"]
     for sound in {puzzle["sound"] for puzzle in data["play"]}:
         assert (report.parent / "sounds" / f"{sound}.js").exists()
 
@@ -93,7 +94,8 @@ def test_the_best_baseline_is_another_trained_network():
     def answers(method, right):
         return [Prediction(method, str(i), (0, 1), (0, 1) if i < right else (1, 0), None) for i in range(5)]
 
-    found = [*answers("sen", 5), *answers("sen (greedy)", 5), *answers("continuity", 4), *answers("sn", 1), *answers("cin", 3)]
+    found = [*answers("sen", 5), *answers("sen (greedy)", 5), *answers("continuity", 4), *answers("sn", 1)]
+    found += answers("cin", 3)
     assert predictions.best_baseline(found) == "cin"
     assert predictions.best_baseline(answers("sen", 5)) is None
 
@@ -109,10 +111,9 @@ def test_a_network_that_is_not_there_is_named(tmp_path):
         load_scorer("nothing")
 
 
-class _Nearest:
-    def scores(self, mels):
-        levels = np.array([mel.mean() for mel in mels])
-        return 1.0 / (1.0 + np.abs(levels[:, None] - levels[None]))
+def _nearest(mels):
+    levels = np.array([mel.mean() for mel in mels])
+    return 1.0 / (1.0 + np.abs(levels[:, None] - levels[None]))
 
 
 def _piece(track, level=0.0, bpm=120.0, key="C"):
@@ -121,18 +122,19 @@ def _piece(track, level=0.0, bpm=120.0, key="C"):
 
 def test_trials_compare_orders_that_differ_over_pieces_of_different_tracks():
     pieces = [_piece(f"track{i}", i, 80 + 10 * i, "CGDAE"[i % 5]) for i in range(9)]
-    found = trials.listening_test(pieces, _Nearest())
-    assert found == trials.listening_test(pieces, _Nearest())
+    found = trials.listening_test(pieces, _nearest)
+    assert found is not None and found == trials.listening_test(pieces, _nearest)
     assert 9 <= len(found["trials"]) <= trials.TRIALS
     for trial in found["trials"]:
         assert trial["first"]["order"] != trial["second"]["order"]
         assert sorted(trial["first"]["order"]) == list(range(trials.PIECES))
     assert {trial["first"]["name"] for trial in found["trials"]} == {"sen", "random"}
-    assert trials.listening_test(pieces[:4], _Nearest()) is None
+    assert trials.listening_test(pieces[:4], _nearest) is None
 
 
 def test_tempo_and_key_bring_like_pieces_together():
-    like = trials.likeness([_piece("a", bpm=120, key="C"), _piece("b", bpm=60, key="Am"), _piece("c", bpm=90, key="Gb")])
+    pieces = [_piece("a", bpm=120, key="C"), _piece("b", bpm=60, key="Am"), _piece("c", bpm=90, key="Gb")]
+    like = trials.likeness(pieces)
     assert like[0, 1] == pytest.approx(1.0)  # half the tempo and the relative key are the same
     assert like[0, 2] < 0
 
@@ -141,9 +143,11 @@ def test_cuts_of_sizes_that_are_not_recorded_follow_the_same_rules():
     beats = np.stack([np.arange(0, 30, 0.5), np.tile([1, 2, 3, 4], 15)], axis=1).astype(np.float32)
     clip = Clip("x", "t", "g", "test", 0.0, 129, np.zeros((1290, 128), np.float16), beats)
     equal = puzzles.cuts_of(clip, "fixed", 5)
-    assert equal[0] == 129 and np.ptp(np.diff(equal)) <= 1
+    assert equal is not None and equal[0] == 129 and np.ptp(np.diff(equal)) <= 1
     cuts = puzzles.cuts_of(clip, "downbeat", 7)
-    assert len(cuts) == 8 and np.allclose(np.array(puzzles.seconds_of(cuts)) % 2.0 % 1.98, 0, atol=0.03)
+    assert cuts is not None and len(cuts) == 8
+    bars = np.asarray(puzzles.seconds_of(cuts)) / 2.0
+    assert np.allclose(bars, np.round(bars), atol=0.02)
     assert puzzles.cuts_of(Clip("x", "t", "g", "test", 0.0, 0, clip.mel), "downbeat", 5) is None
 
 

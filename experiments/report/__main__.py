@@ -29,12 +29,12 @@ def main(argv: Sequence[str]) -> None:
     """Write the page and say where it is."""
     if len(argv) > 1:
         raise job.JobError(f"Not a flag: {argv[1]!r} (--help lists the flags).")
-    job.import_quietly("tensorflow")
-    from experiments.report.assembly import Places, build
-
     folder = Path(_AUDIO.value).expanduser() if _AUDIO.value else None
     if folder is not None and not folder.is_dir():
         raise job.JobError(f"--audio={folder}: there is no such folder.")
+    job.import_quietly("tensorflow")
+    from experiments.report.assembly import Places, build
+
     page = build(
         Places(
             data=Path(_DATA.value).expanduser(),

@@ -10,10 +10,10 @@ from djnet.files import remove_partial
 from djnet.pretrained import Scorer
 from djnet.records import Manifest, RecordsError
 from djnet.similarity import similarity_matrices
+from experiments.checkpoints import commit
 from experiments.report import medleys, page, predictions, results, sections, sources
 from experiments.report.maps import Maps
 from experiments.report.sound import Sounds
-from experiments.checkpoints import commit
 from preprocessing.job import JobError
 
 _SECTIONS = ("tables", "figures", "hear", "play", "medleys", "listening")
@@ -48,7 +48,8 @@ def build(places: Places, players: Mapping[str, str]) -> Path:
     shown = medleys.read(places.medleys, places.output, places.cache)
     if not shown:
         remarks["medleys"].append(
-            f"There are no medleys in {places.medleys} yet. One is made by: djnet medley songs/ -o {places.medleys}/mine.mp3"
+            f"There are no medleys in {places.medleys} yet. One is made by: "
+            f"djnet medley songs/ -o {places.medleys}/mine.mp3"
         )
     data, facts = _sounding(places, players, sounds, maps, remarks)
     sounds.remove_others()
@@ -101,11 +102,13 @@ def _sounding(
     data["hear"] = sections.hear(clips, games, sounds, maps, similarity)
     if not data["hear"]:
         folder = places.results / predictions.FOLDER
-        remarks["hear"].append(f"There are no answers of SEN to this music in {folder}. Make them with: make train evaluate")
+        remarks["hear"].append(
+            f"There are no answers of SEN in {folder} for this music. Make them: make train evaluate"
+        )
     heard = {puzzle["id"] for game in data["hear"] for puzzle in game["puzzles"]}
     unheard = sorted(clips, key=lambda one: one.clip.id in heard)
-    data["play"] = sections.play(unheard, sounds, scorers)
-    data["trials"] = sections.listening_test(clips, sounds, scorers["downbeat"])
+    data["play"] = sections.play(unheard, sounds, {cut: scorer.scores for cut, scorer in scorers.items()})
+    data["trials"] = sections.listening_test(clips, sounds, scorers["downbeat"].scores)
     if data["trials"] is None:
         remarks["listening"].append(
             "The listening test needs five recordings with downbeats whose licences allow it: make preprocess, "
@@ -126,6 +129,4 @@ def _why_silent(corpus: str, cache: Path) -> str:
     if corpus.startswith("free-"):
         which = corpus.removeprefix("free-")
         return f"The recordings are not in {cache} any more. They are fetched by: make preprocess CORPUS={which}"
-    return (
-        f"The music of the corpus {corpus!r} is your own. To put it on this page, for yourself: make report AUDIO=folder"
-    )
+    return f"The music of {corpus!r} is not on this page. To put it there, for yourself: make report AUDIO=folder"

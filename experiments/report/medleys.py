@@ -1,6 +1,7 @@
 """Medleys made by `djnet medley`, as the page plays them: sound, time line, joins, and the second-best order."""
 
 import io
+import itertools
 import json
 import shutil
 from pathlib import Path
@@ -34,7 +35,7 @@ def read(folder: Path, report: Path, cache: Path) -> list[dict[str, Any]]:
 def _medley(table: Path, rows: list[dict[str, str]], target: Path, cache: Path) -> dict[str, Any]:
     try:
         songs = [_song(row) for row in rows]
-        joins = [_join(before, row) for before, row in zip(rows, rows[1:], strict=False)]
+        joins = [_join(before, row) for before, row in itertools.pairwise(rows)]
     except ValueError as error:
         raise JobError(f"{table} is not the table of a medley ({error}). Make it again with: djnet medley") from error
     receipt = _receipt(table.with_suffix(".json"))

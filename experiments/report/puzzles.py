@@ -1,6 +1,6 @@
 """Puzzles as the page plays them: where to cut a sound, how its pieces are shuffled, who answers what."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,10 +9,10 @@ from djnet import spec
 from djnet.fragments import cut_frames, downbeat_cuts, downbeat_hops, equal_cuts
 from djnet.games import Puzzle
 from djnet.ordering import best_order
-from djnet.pretrained import Scorer
 from djnet.records import Clip
 from djnet.rng import rng_for
 
+Scores = Callable[[Sequence[np.ndarray]], np.ndarray]  # how well pieces follow: list of [t_i, 128] -> [n, n]
 SIZES = (3, 4, 5, 6, 7, 8)
 CUTS = ("fixed", "downbeat")
 
@@ -32,13 +32,13 @@ def puzzle_of(clip: Clip, cuts: np.ndarray) -> Puzzle:
     return Puzzle.shuffled(clip.id, [piece.astype(np.float32) for piece in cut_frames(clip.mel, cuts)])
 
 
-def play_with(clip: Clip, sound: str, cut: str, n: int, scorer: Scorer) -> dict[str, Any] | None:
+def play_with(clip: Clip, sound: str, cut: str, n: int, score: Scores) -> dict[str, Any] | None:
     """A clip as a game for people and SEN, or nothing if it cannot be cut this way."""
     cuts = cuts_of(clip, cut, n)
     if cuts is None:
         return None
     puzzle = puzzle_of(clip, cuts)
-    scores = scorer.scores(puzzle.fragments)
+    scores = score(puzzle.fragments)
     return {
         "id": f"{cut}/{n}/{clip.id}",
         "cut": cut,

@@ -11,7 +11,6 @@ from tqdm import tqdm
 from djnet import audio, baselines, keys, spec, tempo
 from djnet.fragments import cut_frames
 from djnet.ordering import best_order
-from djnet.pretrained import Scorer
 from djnet.records import Clip, Manifest
 from experiments.report import predictions, puzzles, trials
 from experiments.report.maps import Maps
@@ -95,7 +94,7 @@ def _hear_one(
     puzzle = puzzles.puzzle_of(one.clip, recorded.cuts)
     if puzzle.truth != sen.truth:
         return None
-    orders = {method: answers[method].order for method in ("sen", baseline) if method in answers}
+    orders = {method: answers[method].order for method in ("sen", baseline or "") if method in answers}
     continuity = answers.get("continuity")
     orders["continuity"] = continuity.order if continuity else best_order(baselines.continuity(puzzle)).order
     playable = {
@@ -117,19 +116,19 @@ def _remark(game: predictions.Game, baseline: str | None) -> str:
     return f"No other network was trained for this game yet: {train}, then make evaluate report."
 
 
-def play(clips: Sequence[Audible], sounds: Sounds, scorers: Mapping[str, Scorer]) -> list[dict[str, Any]]:
+def play(clips: Sequence[Audible], sounds: Sounds, scores: Mapping[str, puzzles.Scores]) -> list[dict[str, Any]]:
     """Games for people: each clip cut into 3 to 8 pieces, equally and at downbeats."""
     found = []
     for one in tqdm(clips[:PLAY_CLIPS], desc="play", unit="clip"):
         sound = one.sound(sounds)
-        for cut, n in itertools.product(scorers, puzzles.SIZES):
-            puzzle = puzzles.play_with(one.clip, sound, cut, n, scorers[cut])
+        for cut, n in itertools.product(scores, puzzles.SIZES):
+            puzzle = puzzles.play_with(one.clip, sound, cut, n, scores[cut])
             if puzzle is not None:
                 found.append(puzzle | one.labels)
     return found
 
 
-def listening_test(clips: Iterable[Audible], sounds: Sounds, scorer: Scorer) -> dict[str, Any] | None:
+def listening_test(clips: Iterable[Audible], sounds: Sounds, score: puzzles.Scores) -> dict[str, Any] | None:
     """The listening test from pieces of these clips, or nothing if there are too few recordings."""
     firsts: dict[str, Audible] = {}
     for one in clips:
@@ -139,7 +138,7 @@ def listening_test(clips: Iterable[Audible], sounds: Sounds, scorer: Scorer) -> 
         return None
     chosen = list(firsts.values())[:TEST_TRACKS]
     pieces = [piece for one in tqdm(chosen, desc="listening test", unit="track") for piece in _pieces(one, sounds)]
-    return trials.listening_test(pieces, scorer)
+    return trials.listening_test(pieces, score)
 
 
 def _pieces(one: Audible, sounds: Sounds) -> Iterator[trials.Piece]:

@@ -12,9 +12,7 @@ from djnet.records import Manifest
 from preprocessing.corpora import free
 
 # Licences that let anybody pass a recording on, in parts too, when it is credited.
-_FREE = re.compile(
-    r"(CC0|CC-BY(-SA)?-\d|public[- ]domain|L?GPL|GFDL|Expat|MIT|BSD|zlib|Free-Art)", re.IGNORECASE
-)
+_FREE = re.compile(r"(CC0|CC-BY(-SA)?-\d|public[- ]domain|L?GPL|GFDL|Expat|MIT|BSD|zlib|Free-Art)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)

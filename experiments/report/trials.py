@@ -10,8 +10,8 @@ import numpy as np
 from djnet import keys
 from djnet.files import digest_json
 from djnet.ordering import best_order, greedy
-from djnet.pretrained import Scorer
 from djnet.rng import rng_for
+from experiments.report.puzzles import Scores
 
 TRIALS = 12
 PIECES = 5
@@ -31,7 +31,7 @@ class Piece:
     key: str
 
 
-def listening_test(pieces: Sequence[Piece], scorer: Scorer) -> dict[str, Any] | None:
+def listening_test(pieces: Sequence[Piece], score: Scores) -> dict[str, Any] | None:
     """The trials as the page takes them, or nothing if the pieces come from too few recordings.
 
     Each trial draws its pieces anew, and each two of the three orders meet equally often.
@@ -46,7 +46,7 @@ def listening_test(pieces: Sequence[Piece], scorer: Scorer) -> dict[str, Any] | 
         chosen = rng.choice(len(tracks), PIECES, replace=False)
         own = [[piece for piece in pieces if piece.track == tracks[i]] for i in chosen]
         drawn = [some[rng.integers(len(some))] for some in own]
-        orders = _orders(drawn, scorer, rng)
+        orders = _orders(drawn, score, rng)
         first, second = duels[number % len(duels)]
         if orders[first] == orders[second]:  # nothing to compare
             continue
@@ -61,9 +61,9 @@ def listening_test(pieces: Sequence[Piece], scorer: Scorer) -> dict[str, Any] | 
     return {"id": digest_json(trials)[:12], "trials": trials}
 
 
-def _orders(pieces: Sequence[Piece], scorer: Scorer, rng: np.random.Generator) -> dict[str, list[int]]:
+def _orders(pieces: Sequence[Piece], score: Scores, rng: np.random.Generator) -> dict[str, list[int]]:
     return {
-        "sen": list(best_order(scorer.scores([piece.mel for piece in pieces])).order),
+        "sen": list(best_order(score([piece.mel for piece in pieces])).order),
         "random": rng.permutation(len(pieces)).tolist(),
         "tempo and key": list(greedy(likeness(pieces)).order),
     }
