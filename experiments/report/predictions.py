@@ -25,8 +25,7 @@ class Game(NamedTuple):
     def name(self) -> str:
         """For people."""
         cut = {"fixed": "equal pieces", "downbeat": "cut at downbeats"}.get(self.segmentation, self.segmentation)
-        protocol = "" if self.protocol == "isolated" else f", {self.protocol}"
-        return ", ".join(filter(None, [self.game.capitalize(), f"{self.n} pieces" if self.n else "", cut])) + protocol
+        return ", ".join(filter(None, [self.game.capitalize(), f"{self.n} pieces" if self.n else "", cut]))
 
 
 @dataclass(frozen=True)
