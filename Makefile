@@ -45,7 +45,7 @@ rwc: $(INSTALLED) ## make RWC-P ready for sequencing, rendered where there is no
 
 report: $(INSTALLED) ## write a page to see, hear and play: RESULTS/report/index.html
 	@$(BIN)/python -m experiments.report --data="$(DATA)" --results="$(RESULTS)" --medleys="$(RESULTS)/medleys" \
-	  --output="$(RESULTS)/report" $(if $(AUDIO),--audio="$(AUDIO)") $(FLAGS)
+	  --output="$(RESULTS)/report" $(FLAGS)
 
 inspect: $(INSTALLED) ## check every shard in DATA, show counts, draw a few spectrograms
 	@$(BIN)/python -m preprocessing.inspect "$(DATA)" $(FLAGS)

@@ -17,9 +17,8 @@ _DATA = flags.DEFINE_string("data", "data", "Folder of records, for the puzzles.
 _RESULTS = flags.DEFINE_string("results", "results", "Folder of tables, figures and predictions.")
 _OUTPUT = flags.DEFINE_string("output", "results/report", "Folder for the page.")
 _MEDLEYS = flags.DEFINE_string("medleys", "results/medleys", "Folder of medleys made by djnet medley.")
-_CACHE = flags.DEFINE_string("cache", "~/.cache/djnet", "Folder with the downloads of make preprocess.")
-_AUDIO = flags.DEFINE_string(
-    "audio", None, "The folder that the records were made from, if it was your own music: puts it on the page."
+_OWN = flags.DEFINE_bool(
+    "own", False, "Put music on the page whose licence is not known to allow it, such as your own: for yourself only."
 )
 _FIXED = flags.DEFINE_string("sen_fixed", "sen-fixed", "Who plays puzzles with equal pieces: a name or a run's folder.")
 _DOWNBEAT = flags.DEFINE_string("sen_downbeat", "sen-downbeat", "Who plays puzzles cut at downbeats.")
@@ -29,23 +28,11 @@ def main(argv: Sequence[str]) -> None:
     """Write the page and say where it is."""
     if len(argv) > 1:
         raise job.JobError(f"Not a flag: {argv[1]!r} (--help lists the flags).")
-    folder = Path(_AUDIO.value).expanduser() if _AUDIO.value else None
-    if folder is not None and not folder.is_dir():
-        raise job.JobError(f"--audio={folder}: there is no such folder.")
     job.import_quietly("tensorflow")
     from experiments.report.assembly import Places, build
 
-    page = build(
-        Places(
-            data=Path(_DATA.value).expanduser(),
-            results=Path(_RESULTS.value).expanduser(),
-            output=Path(_OUTPUT.value).expanduser(),
-            medleys=Path(_MEDLEYS.value).expanduser(),
-            cache=Path(_CACHE.value).expanduser(),
-            audio=folder,
-        ),
-        {"fixed": _FIXED.value, "downbeat": _DOWNBEAT.value},
-    )
+    folders = (Path(flag.value).expanduser() for flag in (_DATA, _RESULTS, _OUTPUT, _MEDLEYS))
+    page = build(Places(*folders), {"fixed": _FIXED.value, "downbeat": _DOWNBEAT.value}, _OWN.value)
     size = sum(path.stat().st_size for path in page.parent.rglob("*") if path.is_file())
     print(f"-> {page} ({size / 1e6:.1f} MB with its sounds and pictures)")
 

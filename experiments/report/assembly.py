@@ -5,18 +5,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import djnet
 from djnet.files import remove_partial
 from djnet.pretrained import Scorer
 from djnet.records import Manifest, RecordsError
 from djnet.similarity import similarity_matrices
 from experiments.checkpoints import commit
-from experiments.report import medleys, page, predictions, results, sections, sources
+from experiments.report import answers, medleys, page, results, riddles, sections
 from experiments.report.maps import Maps
 from experiments.report.sound import Sounds
+from experiments.report.sources import Tracks
 from preprocessing.job import JobError
 
-_SECTIONS = ("tables", "figures", "hear", "play", "medleys", "listening")
+_SOUNDING = ("hear", "play", "listening")
+_SECTIONS = ("tables", "figures", "medleys", *_SOUNDING)
 
 
 @dataclass(frozen=True)
@@ -27,12 +31,14 @@ class Places:
     results: Path
     output: Path
     medleys: Path
-    cache: Path
-    audio: Path | None = None
 
 
-def build(places: Places, players: Mapping[str, str]) -> Path:
-    """Write the report: -> its page. `players` says who plays, by cut: a name of shipped weights or a run's folder."""
+def build(places: Places, players: Mapping[str, str], own: bool = False) -> Path:
+    """Write the report: -> its page.
+
+    `players` says who plays, by cut: a name of shipped weights or a run's folder. With `own`, music whose licence is
+    not known to allow it is put on the page too.
+    """
     places.output.mkdir(parents=True, exist_ok=True)
     remove_partial(places.output)
     sounds, maps = Sounds(places.output), Maps(places.output)
@@ -45,13 +51,24 @@ def build(places: Places, players: Mapping[str, str]) -> Path:
         remarks["figures"].append(
             f"There are no figures in {places.results / 'figures'} yet. They are made by: python -m experiments.figures"
         )
-    shown = medleys.read(places.medleys, places.output, places.cache)
+    data: dict[str, Any] = {"hear": [], "play": [], "trials": None}
+    facts, tracks = [f"djnet {djnet.__version__}", f"commit {commit()[:12]}"], Tracks({}, own)
+    try:
+        manifest = Manifest.read(places.data)
+        tracks = Tracks.read(places.data, own)
+    except (RecordsError, JobError) as error:
+        for name in _SOUNDING:
+            remarks[name].append(str(error))
+    else:
+        corpus = manifest.content["corpus"]
+        facts.append(f"music: {corpus['name']} {corpus['hash'][:12]}")
+        data = _sounding(places, manifest, tracks, players, sounds, maps, remarks)
+    shown = medleys.read(places.medleys, places.output, tracks)
     if not shown:
         remarks["medleys"].append(
             f"There are no medleys in {places.medleys} yet. One is made by: "
             f"djnet medley songs/ -o {places.medleys}/mine.mp3"
         )
-    data, facts = _sounding(places, players, sounds, maps, remarks)
     sounds.remove_others()
     maps.remove_others()
     text = page.render(
@@ -65,8 +82,9 @@ def build(places: Places, players: Mapping[str, str]) -> Path:
         preferences=results.preferences(places.results),
         remarks=remarks,
         credits=sorted(sounds.credits),
-        similarity="bright is similar, dark is not",
-        facts=[*facts, f"djnet {djnet.__version__}", f"commit {commit()[:12]}"],
+        own=own,
+        players=" and ".join(players.values()),
+        facts=facts,
     )
     target = places.output / "index.html"
     page.write(target, text)
@@ -74,36 +92,39 @@ def build(places: Places, players: Mapping[str, str]) -> Path:
 
 
 def _sounding(
-    places: Places, players: Mapping[str, str], sounds: Sounds, maps: Maps, remarks: dict[str, list[str]]
-) -> tuple[dict[str, Any], list[str]]:
-    """The data of the parts that sound, and facts about the music; what is missing goes into the remarks."""
+    places: Places,
+    manifest: Manifest,
+    tracks: Tracks,
+    players: Mapping[str, str],
+    sounds: Sounds,
+    maps: Maps,
+    remarks: dict[str, list[str]],
+) -> dict[str, Any]:
+    """The data of the parts that sound; what is missing goes into the remarks."""
     data: dict[str, Any] = {"hear": [], "play": [], "trials": None}
-    try:
-        manifest = Manifest.read(places.data)
-        find = sources.finder(manifest, places.cache, places.audio)
-        clips = sections.audible_clips(manifest, find)
-    except RecordsError as error:
-        for name in ("hear", "play", "listening"):
-            remarks[name].append(str(error))
-        return data, []
     corpus = manifest.content["corpus"]
-    facts = [f"music: {corpus['name']} {corpus['hash'][:12]}"]
+    clips = riddles.audible_clips(manifest, tracks)
     if not clips:
-        for name in ("hear", "play", "listening"):
-            remarks[name].append(_why_silent(corpus["name"], places.cache))
-        return data, facts
+        for name in _SOUNDING:
+            remarks[name].append(
+                f"No recording of {corpus['name']} is here and may be passed on. Fetch them again: make preprocess. "
+                "Music of your own, for yourself: make report FLAGS=--own"
+            )
+        return data
     scorers = {cut: load_scorer(name) for cut, name in players.items()}
 
-    def similarity(cut: str, fragments: Sequence) -> list[list]:
+    def similarity(cut: str, fragments: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
         scorer = scorers[cut]
         return similarity_matrices(scorer.model, [(piece - scorer.mean) / scorer.std for piece in fragments])
 
-    games = predictions.read(places.results, corpus["hash"][:12], seed=0)
-    data["hear"] = sections.hear(clips, games, sounds, maps, similarity)
+    games = answers.find(places.results, corpus["hash"][:12])
+    data["hear"], silent = sections.hear(clips, games, places.data, tracks, sounds, maps, similarity)
     if not data["hear"]:
-        folder = places.results / predictions.FOLDER
+        folder = places.results / answers.FOLDER
+        remarks["hear"].append(f"There are no answers of SEN to this music in {folder}. Make them: make train evaluate")
+    if silent:
         remarks["hear"].append(
-            f"There are no answers of SEN in {folder} for this music. Make them: make train evaluate"
+            f"Played but not heard here, since no recording may be passed on as a whole: {'; '.join(silent)}."
         )
     heard = {puzzle["id"] for game in data["hear"] for puzzle in game["puzzles"]}
     unheard = sorted(clips, key=lambda one: one.clip.id in heard)
@@ -114,7 +135,7 @@ def _sounding(
             "The listening test needs five recordings with downbeats whose licences allow it: make preprocess, "
             "with more music, makes them."
         )
-    return data, facts
+    return data
 
 
 def load_scorer(name: str) -> Scorer:
@@ -123,10 +144,3 @@ def load_scorer(name: str) -> Scorer:
         return djnet.load(name)
     except (FileNotFoundError, ValueError) as error:
         raise JobError(str(error)) from error
-
-
-def _why_silent(corpus: str, cache: Path) -> str:
-    if corpus.startswith("free-"):
-        which = corpus.removeprefix("free-")
-        return f"The recordings are not in {cache} any more. They are fetched by: make preprocess CORPUS={which}"
-    return f"The music of {corpus!r} is not on this page. To put it there, for yourself: make report AUDIO=folder"

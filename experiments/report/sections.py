@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,108 +11,84 @@ from tqdm import tqdm
 from djnet import audio, baselines, keys, spec, tempo
 from djnet.fragments import cut_frames
 from djnet.ordering import best_order
-from djnet.records import Clip, Manifest
-from experiments.report import predictions, puzzles, trials
+from experiments.predictions import Answer
+from experiments.report import puzzles, riddles, trials
+from experiments.report.answers import Answers, Game, best_baseline
 from experiments.report.maps import Maps
+from experiments.report.riddles import Audible, Riddle
 from experiments.report.sound import Sounds
-from experiments.report.sources import Source
+from experiments.report.sources import Tracks
 
 HEAR_PUZZLES = 12  # a game
 PLAY_CLIPS = 12
 TEST_TRACKS = 20
 NAMES = {"sen": "SEN", "continuity": "Continuity"}
 
-
-@dataclass(frozen=True)
-class Audible:
-    """A clip of the test split whose recording is here and may be heard."""
-
-    clip: Clip
-    source: Source
-
-    def sound(self, sounds: Sounds) -> str:
-        """Put what the clip's record covers on the page: -> its key."""
-        return sounds.add(self.source, *puzzles.sound_span(self.clip))
-
-    @property
-    def labels(self) -> dict[str, str]:
-        """What the page says of the recording."""
-        return {"title": self.source.title, "credit": self.source.credit, "licence": self.source.licence}
-
-
-def audible_clips(manifest: Manifest, find: Callable[[str], Source | None]) -> list[Audible]:
-    """The clips of the test split that may be heard, a clip of every track first, then a second one, and so on."""
-    tracks: dict[str, list[Audible]] = {}
-    for clip in manifest.read_clips("test"):
-        known = tracks.get(clip.track)
-        source = known[0].source if known else find(clip.track)
-        if source is not None:
-            tracks.setdefault(clip.track, []).append(Audible(clip, source))
-    turns = itertools.zip_longest(*tracks.values())
-    return [clip for turn in turns for clip in turn if clip is not None]
+Similarity = Callable[[str, Sequence[np.ndarray]], list[list[np.ndarray]]]  # where pieces are cut, pieces -> matrices
 
 
 def hear(
     clips: Sequence[Audible],
-    games: Mapping[predictions.Game, Sequence[predictions.Prediction]],
+    games: Mapping[Game, Answers],
+    data: Path,
+    tracks: Tracks,
     sounds: Sounds,
     maps: Maps,
-    similarity: Callable[[str, Sequence[np.ndarray]], list[list[np.ndarray]]],
-) -> list[dict[str, Any]]:
+    similarity: Similarity,
+) -> tuple[list[dict[str, Any]], list[str]]:
     """A dozen puzzles of each game with the answers of SEN, the best other network and continuity.
 
-    Only of the protocol `isolated`: what is heard is the same under both.
+    Also the games that SEN has played but nobody may hear.
     """
-    found = []
-    for game in tqdm(sorted(game for game in games if game.protocol == "isolated"), desc="hear", unit="game"):
-        answered = predictions.by_puzzle(games[game])
-        baseline = predictions.best_baseline(games[game])
+    found, silent = [], []
+    for game in tqdm(sorted(game for game in games if "sen" in games[game]), desc="hear", unit="game"):
+        answers = games[game]
+        if game.game == "jigsaw":
+            audible = riddles.jigsaws(clips, game.segmentation, int(game.n))
+        else:
+            audible = riddles.recordings(game.game, data, tracks)
+        answered = (riddle for riddle in audible if _fits(riddle, answers["sen"].get(riddle.puzzle.id)))
+        baseline = best_baseline(answers)
         shown = []
-        for one in (clip for clip in clips if "sen" in answered.get(clip.clip.id, ())):
-            puzzle = _hear_one(one, game, answered[one.clip.id], baseline, similarity)
-            if puzzle is not None:
-                matrices = puzzle.pop("matrices")
-                shown.append(puzzle | {"sound": one.sound(sounds), "map": maps.add(matrices, game, one.clip.id)})
-            if len(shown) == HEAR_PUZZLES:
-                break
+        for riddle in itertools.islice(answered, HEAR_PUZZLES):
+            matrices = similarity(game.segmentation or "downbeat", riddle.puzzle.fragments)
+            places = {"sound": riddle.sound(sounds), "map": maps.add(matrices, game, riddle.puzzle.id)}
+            shown.append(_answered(riddle, answers, baseline) | places)
         if shown:
             found.append({"name": game.name, "remark": _remark(game, baseline), "puzzles": shown})
-    return found
+        else:
+            silent.append(game.name)
+    return found, silent
 
 
-def _hear_one(
-    one: Audible,
-    game: predictions.Game,
-    answers: Mapping[str, predictions.Prediction],
-    baseline: str | None,
-    similarity: Callable[[str, Sequence[np.ndarray]], list[list[np.ndarray]]],
-) -> dict[str, Any] | None:
-    """One puzzle, or nothing if its clip is cut in another way than when it was answered."""
-    recorded = one.clip.segmentations.get(f"{game.segmentation}/{game.n}")
-    sen = answers["sen"]
-    if recorded is None:
-        return None
-    puzzle = puzzles.puzzle_of(one.clip, recorded.cuts)
-    if puzzle.truth != sen.truth:
-        return None
-    orders = {method: answers[method].order for method in ("sen", baseline or "") if method in answers}
-    continuity = answers.get("continuity")
-    orders["continuity"] = continuity.order if continuity else best_order(baselines.continuity(puzzle)).order
-    playable = {
-        "id": one.clip.id,
-        "cuts": puzzles.seconds_of(recorded.cuts),
-        "truth": list(puzzle.truth),
-        "answers": [puzzles.answer(NAMES.get(name, name.upper()), order) for name, order in orders.items()],
-        "matrices": similarity(game.segmentation, puzzle.fragments),
+def _fits(riddle: Riddle, answer: Answer | None) -> bool:
+    """Whether the puzzle that was answered is this one."""
+    return answer is not None and answer.truth == riddle.puzzle.truth
+
+
+def _answered(riddle: Riddle, answers: Answers, baseline: str | None) -> dict[str, Any]:
+    """A puzzle for the page, and what the methods made of it."""
+    puzzle = riddle.puzzle
+    given = {
+        method: answers[method].get(puzzle.id) for method in ("sen", baseline or "", "continuity") if method in answers
     }
-    if sen.scores is not None:
-        playable["scores"] = puzzles.rounded(sen.scores)
-    return playable | one.labels
+    orders = {method: answer.order for method, answer in given.items() if answer is not None}
+    orders.setdefault("continuity", best_order(baselines.continuity(puzzle)).order)
+    found = {
+        "id": puzzle.id,
+        "cuts": riddle.cuts,
+        "truth": list(puzzle.truth),
+        "answers": [puzzles.answer(NAMES.get(method, method.upper()), order) for method, order in orders.items()],
+    }
+    scores = answers["sen"][puzzle.id].scores
+    return found | riddle.source.labels | ({} if scores is None else {"scores": puzzles.rounded(scores)})
 
 
-def _remark(game: predictions.Game, baseline: str | None) -> str:
+def _remark(game: Game, baseline: str | None) -> str:
     if baseline:
         return f"The best other network in this game is {baseline.upper()}."
+    if game.game != "jigsaw":
+        return ""
     train = f"python -m experiments.train --experiment=table3/{game.segmentation}/cin"
     return f"No other network was trained for this game yet: {train}, then make evaluate report."
 
@@ -125,7 +101,7 @@ def play(clips: Sequence[Audible], sounds: Sounds, scores: Mapping[str, puzzles.
         for cut, n in itertools.product(scores, puzzles.SIZES):
             puzzle = puzzles.play_with(one.clip, sound, cut, n, scores[cut])
             if puzzle is not None:
-                found.append(puzzle | one.labels)
+                found.append(puzzle | one.source.labels)
     return found
 
 
@@ -148,12 +124,11 @@ def _pieces(one: Audible, sounds: Sounds) -> Iterator[trials.Piece]:
 
     cuts = one.clip.segmentations["downbeat/3"].cuts
     samples = audio.load(one.source.path, *puzzles.sound_span(one.clip))
-    seconds = puzzles.seconds_of(cuts)
+    seconds, times = puzzles.seconds_of(cuts), one.clip.beats[:, 0]
     for number, mel in enumerate(cut_frames(one.clip.mel, cuts)):
         start, end = seconds[number : number + 2]
         own = samples[cuts[number] * spec.HOP_SAMPLES : cuts[number + 1] * spec.HOP_SAMPLES]
         chroma = librosa.feature.chroma_stft(y=own, sr=spec.SAMPLE_RATE_HZ, tuning=0.0).mean(axis=1)
-        times = one.clip.beats[:, 0]
         yield trials.Piece(
             track=one.clip.track,
             sound=one.sound(sounds),
