@@ -17,8 +17,8 @@ SOURCES   := setup.py djnet preprocessing experiments tests benchmarks
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help preprocess train evaluate mixes rwc inspect readme test lint bench verify verify-downbeats madmom clean
-.PHONY: help preprocess train evaluate report browser inspect readme test lint bench verify verify-downbeats madmom clean
+.PHONY: help preprocess train evaluate mixes rwc report browser inspect readme test lint bench verify verify-downbeats \
+  madmom clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | \

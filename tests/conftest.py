@@ -56,8 +56,8 @@ def write_tone(rng):
 
 
 @pytest.fixture(scope="session")
-def report(records, cache, tmp_path_factory) -> Path:
+def report(records, tmp_path_factory) -> Path:
     """A report with something in every section, of the generated songs; one has a title that would be a script."""
     from tests.make_report import make
 
-    return make(records, cache, tmp_path_factory.mktemp("results"))
+    return make(records, tmp_path_factory.mktemp("results"))

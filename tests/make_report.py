@@ -10,8 +10,9 @@ import pytest
 import soundfile
 
 from djnet.records import Manifest
-from experiments import tables
-from experiments.report import predictions, puzzles, sections
+from experiments import predictions, tables
+from experiments.predictions import Answer
+from experiments.report import answers, puzzles, riddles, sections
 from experiments.report.assembly import Places, build
 
 TITLE = "<script>window.hacked = 1</script> \"Quoted\" & 'more' \N{MUSICAL NOTE}"
@@ -27,7 +28,7 @@ def write_csv(path: Path, rows: list[dict]) -> None:
         writer.writerows(rows)
 
 
-def make(records: Manifest, cache: Path, results: Path) -> Path:
+def make(records: Manifest, results: Path) -> Path:
     """Write results and a report of them: -> the page."""
     write_table(results)
     write_medley(results / "medleys")
@@ -39,9 +40,9 @@ def make(records: Manifest, cache: Path, results: Path) -> Path:
         patch.setattr(sections, "TEST_TRACKS", 5)
         # The generated corpus has too few songs in its test split: all may be heard here.
         patch.setattr(Manifest, "read_clips", _clips_of_all_splits(Manifest.read_clips))
-        patch.setattr(sections, "audible_clips", _with_title(sections.audible_clips))
+        patch.setattr(riddles, "audible_clips", _with_title(riddles.audible_clips))
         write_predictions(records, results)
-        return build(Places(records.folder, results, results / "report", results / "medleys", cache), PLAYERS)
+        return build(Places(records.folder, results, results / "report", results / "medleys"), PLAYERS, own=True)
 
 
 def _clips_of_all_splits(read):
@@ -91,15 +92,11 @@ def write_medley(folder: Path) -> None:
 def write_predictions(records: Manifest, results: Path) -> None:
     """Every puzzle of two games: SEN right, CIN the other way round."""
     for segmentation, n in GAMES:
-        rows = []
-        for clip in records.read_clips("test"):
-            if f"{segmentation}/{n}" not in clip.segmentations:
-                continue
-            puzzle = puzzles.puzzle_of(clip, clip.segmentations[f"{segmentation}/{n}"].cuts)
-            for method, order in (("sen", puzzle.truth), ("cin", puzzle.truth[::-1])):
-                row = dict.fromkeys(tables.KEY, "") | {"game": "jigsaw", "segmentation": segmentation, "n": n}
-                row |= {"method": method, "protocol": "isolated", "seed": 0}
-                row |= {"corpus_hash": records.content["corpus"]["hash"][:12], "puzzle": clip.id}
-                row |= {"truth": " ".join(map(str, puzzle.truth)), "order": " ".join(map(str, order))}
-                rows.append(row | {"scores": " ".join(["0.5"] * n**2)})
-        write_csv(results / predictions.FOLDER / f"{segmentation}-{n}.csv", rows)
+        clips = [clip for clip in records.read_clips("test") if f"{segmentation}/{n}" in clip.segmentations]
+        cut = [puzzles.puzzle_of(clip, clip.segmentations[f"{segmentation}/{n}"].cuts) for clip in clips]
+        for method, step in (("sen", 1), ("cin", -1)):
+            cell = dict.fromkeys(tables.KEY, "") | {"game": "jigsaw", "segmentation": segmentation, "n": str(n)}
+            cell |= {"method": method, "protocol": "isolated", "seed": "0"}
+            cell |= {"corpus_hash": records.content["corpus"]["hash"][:12]}
+            given = [Answer(one.id, one.truth, one.truth[::step], np.full((n, n), 0.5)) for one in cut]
+            predictions.write(results / answers.FOLDER / predictions.file_name(cell), {"cell": cell}, given)

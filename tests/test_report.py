@@ -1,4 +1,5 @@
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -7,11 +8,14 @@ import numpy as np
 import pytest
 
 from djnet.records import Clip
-from experiments.report import predictions, puzzles, results, sources, trials
+from experiments import predictions, tables
+from experiments.predictions import Answer
+from experiments.report import answers, puzzles, results, riddles, sources, trials
 from experiments.report.assembly import Places, build, load_scorer
-from experiments.report.predictions import Prediction
+from preprocessing.corpora import TRACK_LIST
 from preprocessing.job import JobError
-from tests.make_report import PLAYERS, write_csv
+from tests import make_report
+from tests.make_report import PLAYERS
 
 
 def _data(page: Path) -> dict:
@@ -46,21 +50,58 @@ def test_games_of_all_sizes_are_cut_and_answered(report):
 
 
 def test_with_nothing_there_the_page_says_what_makes_it(tmp_path):
-    page = build(Places(*(tmp_path / name for name in ("data", "results", "report", "medleys", "cache"))), PLAYERS)
+    (tmp_path / "report" / "sounds").mkdir(parents=True)
+    (tmp_path / "report" / "sounds" / "old.js").touch()
+    page = build(Places(*(tmp_path / name for name in ("data", "results", "report", "medleys"))), PLAYERS)
     text = page.read_text(encoding="utf-8")
     for command in ("make evaluate", "make preprocess", "djnet medley", "python -m experiments.figures"):
         assert command in text
     assert _data(page) == {"hear": [], "play": [], "trials": None}
+    assert list((tmp_path / "report" / "sounds").iterdir()) == []
 
 
-def test_a_second_run_keeps_its_sounds_and_removes_others(records, cache, report, tmp_path):
-    """Music of one's own is not on the page unless its folder is named, and what was there before goes."""
-    (tmp_path / "sounds").mkdir()
-    (tmp_path / "sounds" / "old.js").touch()
-    places = Places(records.folder, tmp_path / "results", tmp_path, tmp_path / "medleys", tmp_path / "no-cache")
-    page = build(places, PLAYERS)
-    assert list((tmp_path / "sounds").iterdir()) == []
-    assert "make report AUDIO=folder" in page.read_text(encoding="utf-8")
+def test_music_that_may_not_be_passed_on_is_not_on_the_page(records, tmp_path):
+    data = tmp_path / "data"
+    shutil.copytree(records.folder, data)
+    listed = (data / TRACK_LIST).read_text().replace("CC0-1.0", "own")
+    (data / TRACK_LIST).write_text(listed)
+    make_report.write_medley(tmp_path / "medleys")
+    page = build(Places(data, tmp_path / "results", tmp_path / "report", tmp_path / "medleys"), PLAYERS)
+    text = page.read_text(encoding="utf-8")
+    assert text.count("make report FLAGS=--own") == 4  # three sections and the medley
+    assert list((tmp_path / "report" / "sounds").iterdir()) == [] and not (tmp_path / "report" / "medleys").exists()
+
+
+def test_tracks_and_mixes_are_heard_as_far_as_their_licences_allow(tmp_path, write_tone):
+    paths = {name: write_tone(tmp_path / f"{name}.wav", seconds=1) for name in ("free", "closed")}
+    rows = [
+        {"track": name, "path": str(path), "group": "album", "split": "test", "licence": licence}
+        for (name, path), licence in zip(paths.items(), ("CC-BY-4.0", "see copyright file"), strict=True)
+    ]
+    make_report.write_csv(tmp_path / TRACK_LIST, rows)
+    tracks, own = (sources.Tracks.read(tmp_path, own) for own in (False, True))
+    found = tracks.source("free")
+    assert found is not None and found.labels == {"title": "free", "credit": "album, free", "licence": "CC-BY-4.0"}
+    assert tracks.source("closed") is None and own.source("closed") is not None
+    mixed = tracks.mixed(paths["free"], ["free", "free"])
+    assert mixed is not None and mixed.licence == "CC-BY-4.0"
+    assert tracks.mixed(paths["free"], ["free", "closed"]) is None
+    assert tracks.mixed(paths["free"], ["verse", "chorus"]) is None and own.mixed(paths["free"], ["verse"]) is not None
+    assert tracks.licence_at(str(paths["closed"])) == "see copyright file" and tracks.licence_at("elsewhere.mp3") == ""
+    with pytest.raises(JobError, match=r"tracks\.csv is missing: run make preprocess again"):
+        sources.Tracks.read(tmp_path / "nowhere")
+
+
+def test_recordings_in_parts_become_puzzles_with_their_sound(tmp_path, write_tone):
+    folder = tmp_path / "medleys"
+    write_tone(folder / "mix-000.wav", seconds=9)
+    make_report.write_csv(
+        folder / "mix-000.csv", [{"start": 3 * i, "end": 3 * i + 3, "label": f"song {i}"} for i in range(3)]
+    )
+    (riddle,) = riddles.recordings("medley", tmp_path, sources.Tracks({}, own=True))
+    assert riddle.cuts == [0, 3, 6, 9] and len(riddle.puzzle.fragments) == 3 and riddle.span == (0.0, 9.0)
+    assert list(riddles.recordings("medley", tmp_path, sources.Tracks({}))) == []
+    assert list(riddles.recordings("sequencing", tmp_path, sources.Tracks({}, own=True))) == []
 
 
 @pytest.mark.parametrize(
@@ -81,23 +122,38 @@ def test_titles_come_from_tags_or_from_names(tmp_path, write_tone):
     assert sources.title_of(tmp_path / "text.ogg") == ("text", "")
 
 
-def test_damaged_predictions_are_named(tmp_path):
-    row = {"game": "jigsaw", "segmentation": "fixed", "n": 3, "method": "sen", "protocol": "isolated"}
-    row |= {"corpus_hash": "x", "seed": 0, "puzzle": "p", "truth": "0 1 2", "order": "0 1 1", "scores": ""}
-    write_csv(tmp_path / predictions.FOLDER / "a.csv", [row])
-    with pytest.raises(JobError, match=r"a\.csv, line 2: '0 1 1' is not an order of '0 1 2'"):
-        predictions.read(tmp_path, "x", 0)
-    assert predictions.read(tmp_path, "other", 0) == {}
+def _cell(**values):
+    return {"cell": dict.fromkeys(tables.KEY, "") | {"protocol": "isolated", "seed": "0"} | values}
+
+
+def test_answers_are_those_to_the_same_music(tmp_path):
+    given = [Answer("p", (0, 1, 2), (2, 1, 0))]
+    for name, about in {
+        "a": _cell(game="jigsaw", segmentation="fixed", n="3", method="sen", corpus_hash="x"),
+        "b": _cell(game="jigsaw", segmentation="fixed", n="3", method="cin", corpus_hash="other"),
+        "c": _cell(game="jigsaw", segmentation="fixed", n="3", method="sn", corpus_hash="x", protocol="overlapping"),
+        "d": _cell(game="medley", segmentation="fixed", n="7-11", method="sen", corpus_hash="y"),
+        "e": _cell(game="medley", segmentation="downbeat", n="7-11", method="sen", corpus_hash="y"),
+        "f": _cell(game="medley", n="7-11", method="continuity", corpus_hash="y", seed=""),
+    }.items():
+        predictions.write(tmp_path / answers.FOLDER / f"{name}.csv", about, given)
+    found = answers.find(tmp_path, "x")
+    assert {game.name: set(methods) for game, methods in found.items()} == {
+        "Jigsaw, 3 pieces, equal pieces": {"sen"},
+        "Medley, 7-11 pieces": {"sen", "continuity"},
+    }
+    (tmp_path / answers.FOLDER / "g.csv").write_text("no json\n")
+    with pytest.raises(JobError, match=r"g\.csv is damaged .* Remove it and run: make evaluate"):
+        answers.find(tmp_path, "x")
 
 
 def test_the_best_baseline_is_another_trained_network():
-    def answers(method, right):
-        return [Prediction(method, str(i), (0, 1), (0, 1) if i < right else (1, 0), None) for i in range(5)]
+    def given(right):
+        return {str(i): Answer(str(i), (0, 1), (0, 1) if i < right else (1, 0)) for i in range(5)}
 
-    found = [*answers("sen", 5), *answers("sen (greedy)", 5), *answers("continuity", 4), *answers("sn", 1)]
-    found += answers("cin", 3)
-    assert predictions.best_baseline(found) == "cin"
-    assert predictions.best_baseline(answers("sen", 5)) is None
+    found = {"sen": given(5), "sen (greedy)": given(5), "continuity": given(4), "all": given(5), "sn": given(1)}
+    assert answers.best_baseline(found | {"cin": given(3)}) == "cin"
+    assert answers.best_baseline({"sen": given(5), "continuity": given(4)}) is None
 
 
 def test_tables_that_are_none_are_named(tmp_path):
@@ -151,8 +207,6 @@ def test_cuts_of_sizes_that_are_not_recorded_follow_the_same_rules():
     assert puzzles.cuts_of(Clip("x", "t", "g", "test", 0.0, 0, clip.mel), "downbeat", 5) is None
 
 
-def test_the_command_says_what_is_wrong(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-m", "experiments.report", f"--audio={tmp_path / 'none'}"], capture_output=True, text=True
-    )
-    assert done.returncode == 2 and "there is no such folder" in done.stderr and "Traceback" not in done.stderr
+def test_the_command_says_what_is_wrong():
+    done = subprocess.run([sys.executable, "-m", "experiments.report", "word"], capture_output=True, text=True)
+    assert done.returncode == 2 and "Not a flag: 'word'" in done.stderr and "Traceback" not in done.stderr

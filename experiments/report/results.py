@@ -68,7 +68,7 @@ def _table(path: Path) -> Table:
     games = {"method", "global", "global_low", "global_high", "paper_global", "pairwise"} <= set(columns)
     command = "make bench" if path.stem == "speed" else "make evaluate"
     if games:
-        rows = [row | {"made": _made(row)} for row in rows]
+        rows = [row | {"made": _made(row, path.stem.removeprefix("table"))} for row in rows]
     return Table(
         id=f"table-{path.stem}",
         title=TABLES.get(path.stem, path.stem.replace("_", " ")),
@@ -80,15 +80,18 @@ def _table(path: Path) -> Table:
     )
 
 
-def _made(row: dict[str, str]) -> str:
+def _made(row: dict[str, str], table: str) -> str:
     """What a number was made with, in one line."""
-    facts = [f"{row.get('corpus', '')} {row.get('corpus_hash', '')}".strip()]
+    facts = [f"music {row['corpus_hash']}" if row.get("corpus_hash") else ""]
+    if row.get("trained_on"):
+        facts.append(f"trained on {row['trained_on']} at commit {row.get('trained_commit', '')[:12]}")
     if row.get("preset"):
         facts.append(f"preset {row['preset']}")
     if row.get("seed"):
         facts.append(f"seed {row['seed']}")
     if row.get("commit"):
-        facts.append(f"commit {row['commit'][:12]}")
+        facts.append(f"evaluated at commit {row['commit'][:12]}")
+    facts.append(f"python -m experiments.evaluate --table={table}")
     return ", ".join(filter(None, facts))
 
 

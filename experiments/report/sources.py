@@ -1,6 +1,7 @@
 """Which recording a track of the records is, whether it may be published, and whom to credit."""
 
 import csv
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import soundfile
 
-from preprocessing.corpora import TRACK_LIST
+from preprocessing.corpora import TRACK_LIST, free
 from preprocessing.job import JobError
 
 # Licences that let anybody pass a recording on, in parts too, when it is credited.
@@ -57,8 +58,11 @@ class Tracks:
         return Source(Path(row["path"]), title, credit, row["licence"])
 
     def licence_at(self, path: str) -> str:
-        """The licence of the track that a file is; nothing for a file that is none of them."""
-        return next((row["licence"] for row in self.listed.values() if row["path"] == path), "")
+        """The licence of a file that is one of these tracks or of the free recordings; nothing for any other."""
+        listed = (row["licence"] for row in self.listed.values() if row["path"] == path)
+        groups = free.recordings(free.SETS[-1]).items()
+        known = (one.licence for group, ones in groups for one in ones if path.endswith(f"/free/{group}/{one.path}"))
+        return next(itertools.chain(listed, known), "")
 
     def mixed(self, path: Path, parts: Sequence[str]) -> Source | None:
         """A recording made of several tracks, or of sections that nothing is known of, if it may be passed on."""
