@@ -16,6 +16,10 @@ TABLES = {
 }
 # Shown in a section of its own, or not for people.
 _ELSEWHERE = {"listening"}
+_ACCURACIES = ("", "_low", "_high")
+_GAME_COLUMNS = {"game", "n", "method", "protocol", "puzzles", "reason", "paper_global", "paper_pairwise"} | {
+    f"{name}{edge}" for name in ("global", "pairwise") for edge in _ACCURACIES
+}
 CAPTIONS = {
     "puzzle": "A puzzle: four pieces of a clip, shuffled and in order",
     "downbeats": "What the downbeat network hears, and the beats that were chosen",
@@ -65,7 +69,7 @@ def tables(folder: Path) -> list[Table]:
 def _table(path: Path) -> Table:
     rows = read_csv(path)
     columns = list(rows[0]) if rows else []
-    games = {"method", "global", "global_low", "global_high", "paper_global", "pairwise"} <= set(columns)
+    games = _GAME_COLUMNS <= set(columns)
     command = "make bench" if path.stem == "speed" else "make evaluate"
     if games:
         rows = [row | {"made": _made(row, path.stem.removeprefix("table"))} for row in rows]
