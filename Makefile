@@ -17,8 +17,7 @@ SOURCES   := setup.py djnet preprocessing experiments tests benchmarks
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help preprocess train evaluate mixes rwc report browser inspect readme test lint bench verify verify-downbeats \
-  madmom clean
+.PHONY: help preprocess train evaluate reproduce mixes rwc inspect readme test lint bench verify verify-downbeats madmom clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | \
@@ -36,6 +35,9 @@ evaluate: $(INSTALLED) ## play the games on the test split with what is in RUNS,
 	@$(BIN)/python -m experiments.evaluate --data="$(DATA)" --runs="$(RUNS)" --output="$(RESULTS)" $(FLAGS)
 	@echo "Tables: $(RESULTS)/table*.csv; every puzzle's answer: $(RESULTS)/predictions/"
 
+reproduce: $(INSTALLED) ## train every row of every table on DATA, evaluate and draw all; hours, can be stopped; FLAGS=--dry_run
+	@$(BIN)/python -m experiments.reproduce --data="$(DATA)" --runs="$(RUNS)" --output="$(RESULTS)" $(FLAGS)
+
 mixes: $(INSTALLED) ## mix test tracks of DATA to medleys with a known order
 	@$(BIN)/python -m preprocessing.mixes --data="$(DATA)" $(FLAGS)
 
@@ -43,6 +45,7 @@ rwc: $(INSTALLED) ## make RWC-P ready for sequencing, rendered where there is no
 	@test -n "$(RWC)" || { echo "Say where RWC-P is: make rwc RWC=folder" >&2; exit 2; }
 	@$(BIN)/python -m preprocessing.rwc --rwc="$(RWC)" --data="$(DATA)" $(FLAGS)
 
+.PHONY: report browser
 report: $(INSTALLED) ## write a page to see, hear and play: RESULTS/report/index.html
 	@$(BIN)/python -m experiments.report --data="$(DATA)" --results="$(RESULTS)" --medleys="$(RESULTS)/medleys" \
 	  --output="$(RESULTS)/report" $(FLAGS)

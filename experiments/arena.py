@@ -18,6 +18,7 @@ from djnet.games import Puzzle, find_recordings, jigsaws, recording
 from djnet.ordering import best_order, greedy
 from djnet.pairs import LISTWISE
 from djnet.records import Manifest
+from djnet.spec import seconds_to_hops
 from experiments import predictions
 from experiments.checkpoints import commit
 from experiments.configs import Run, experiment
@@ -26,6 +27,10 @@ from experiments.statistics import interval, mcnemar
 from experiments.tables import GREEDY, REFERENCES, Cell, key_of
 
 SECTIONS = 10  # the paper plays the first ten sections of a song
+MEASURES = [
+    "pairwise", "pairwise_low", "pairwise_high", "global", "global_low", "global_high",
+    "kendall_tau", "longest_run", "position_error", "versus", "difference", "p_value",
+]  # fmt: skip
 MADE_BY = {"sequencing": "make rwc RWC=folder", "medley": "make mixes"}
 
 
@@ -68,15 +73,19 @@ class Arena:
         recordings: dict[str, Path] | None = None,
         answers: Path | None = None,
         recompute: bool = False,
+        test: Manifest | None = None,
     ):
-        """`recordings`: a folder for each game that is not the jigsaw; `answers`: where predictions are kept."""
-        self._manifest, self._runs = manifest, runs
+        """`recordings`: a folder for each game that is not the jigsaw; `answers`: where predictions are kept.
+
+        Jigsaws are cut from the test split of the records that runs were trained on, or of other records, `test`.
+        """
+        self._manifest, self._runs, self._test = manifest, runs, test or manifest
         self._preset, self._protocol, self._seed, self._limit = preset, protocol, seed, limit
         self._recordings, self._folder, self._recompute = recordings or {}, answers, recompute
-        self._games: dict[tuple[str, str, int], Game] = {}
+        self._games: dict[tuple[str, str, int, float], Game] = {}
         self._networks: dict[str, Network | str] = {}
         self._answered: dict[Cell, list[Answer]] = {}
-        self._scores: dict[tuple[str, str, str, int], list[np.ndarray]] = {}
+        self._scores: dict[tuple[str, str, str, int, float], list[np.ndarray]] = {}
 
     @cached_property
     def _commit(self) -> str:
@@ -108,9 +117,10 @@ class Arena:
         return self._games[key]
 
     def _jigsaws(self, cell: Cell) -> Game:
-        found = list(jigsaws(self._manifest, "test", cell.segmentation, cell.n, self._protocol, limit=self._limit))
-        corpus = self._manifest.content["corpus"]
-        reason = "" if found else f"no test clips for {cell.segmentation} cuts, n = {cell.n}"
+        _, cut, n, gap = cell.group
+        found = list(jigsaws(self._test, "test", cut, n, self._protocol, seconds_to_hops(gap), self._limit))
+        corpus = self._test.content["corpus"]
+        reason = "" if found else f"no test clips for {cut} cuts, n = {n}"
         return Game(found, corpus["name"], corpus["hash"][:12], reason)
 
     def _recorded(self, game: str) -> Game:
@@ -125,7 +135,7 @@ class Arena:
         files = find_recordings(folder)[: self._limit]
         limit = SECTIONS if game == "sequencing" else None
         work = (joblib.delayed(_listen)(sound, annotation, limit) for sound, annotation in files)
-        heard = joblib.Parallel(joblib.cpu_count(), return_as="generator")(work)
+        heard = joblib.Parallel(joblib.cpu_count(), prefer="threads", return_as="generator")(work)
         found = list(tqdm(heard, desc=f"listen, {game}", total=len(files), unit="recording", leave=False))
         return Game([puzzle for puzzle, _ in found], name, digest_json([facts for _, facts in found])[:12])
 
@@ -136,6 +146,7 @@ class Arena:
             "game": cell.game,
             "segmentation": cell.segmentation,
             "n": game.n or (cell.n or ""),
+            "gap": cell.gap or "",
             "method": cell.method,
             "protocol": self._protocol,
             "preset": self._preset if cell.experiment else "",
@@ -144,8 +155,7 @@ class Arena:
             "trained_on": self._trained_on if cell.experiment else "",
             "seed": self._seed if cell.experiment else "",
             "puzzles": len(game.puzzles),
-            "pairwise": "",
-            "global": "",
+            **dict.fromkeys(MEASURES, ""),
             "chance_global": round(float(np.mean([1 / _factorial(len(p.truth)) for p in game.puzzles] or [0])), 6),
             "paper_pairwise": cell.paper[0] if cell.paper else "",
             "paper_global": cell.paper[1] if cell.paper else "",
@@ -243,7 +253,7 @@ class Arena:
 
 
 def _listen(sound: Path, annotation: Path, limit: int | None) -> tuple[Puzzle, list[Any]]:
-    """Runs in a worker: a puzzle, and what makes it this one."""
+    """A puzzle, and what makes it this one."""
     puzzle = recording(sound, annotation, limit)
     return puzzle, [sound.name, audio.probe(sound).content, len(puzzle.truth)]
 

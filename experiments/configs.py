@@ -133,6 +133,7 @@ EXPERIMENTS: dict[str, Run] = {
     **{f"table3/{cut}/{model}": Run(model, cut) for cut in ("fixed", "downbeat") for model in ("sn", "cin", "sen")},
     **{f"table4/{cut}": Run("sen", cut) for cut in ("fixed", "downbeat")},
     **{f"table5/{name}": Run("sen", "downbeat", **changes) for name, changes in ABLATIONS.items()},
+    "boundary/sen": Run("sen", gap_seconds=0.5),
 }
 
 

@@ -22,7 +22,13 @@ from preprocessing import job
 _DATA = flags.DEFINE_string("data", "data", "Folder of records.")
 _RUNS = flags.DEFINE_string("runs", "runs", "Folder of runs.")
 _OUTPUT = flags.DEFINE_string("output", "results", "Folder for the tables.")
-_TABLE = flags.DEFINE_enum("table", "all", ["2", "3", "4", "5", "all"], "Which table of the paper.")
+_TABLE = flags.DEFINE_enum(
+    "table",
+    "all",
+    ["2", "3", "4", "5", "all", "boundary", "transfer"],
+    "A table of the paper, or all; boundary: music taken away at the cuts; transfer: SEN on other music (--test_data).",
+)
+_TEST_DATA = flags.DEFINE_string("test_data", None, "Folder of other records whose test split is played.")
 _PUZZLES = flags.DEFINE_integer("puzzles", 1000, "At most that many puzzles a game.", lower_bound=1)
 _PRESET = flags.DEFINE_enum("preset", "compact", ["compact", "paper"], "Runs of which preset.")
 _PROTOCOL = flags.DEFINE_enum("protocol", "isolated", PROTOCOLS, "How fragments are cut, in training and here.")
@@ -51,14 +57,15 @@ def main(argv: Sequence[str]) -> None:
         {"sequencing": _folder(_SEQUENCING, data), "medley": _folder(_MEDLEYS, data)},
         output / "predictions",
         _RECOMPUTE.value,
+        None if _TEST_DATA.value is None else Manifest.read(Path(_TEST_DATA.value).expanduser()),
     )
     output.mkdir(parents=True, exist_ok=True)
-    for table in tables.CELLS if _TABLE.value == "all" else (_TABLE.value,):
+    for table in ("2", "3", "4", "5") if _TABLE.value == "all" else (_TABLE.value,):
         try:
             rows = arena.play(tables.CELLS[table])
         except ValueError as error:  # an annotation or predictions that cannot be used: the message says where
             raise job.JobError(str(error)) from error
-        path = output / f"table{table}.csv"
+        path = output / tables.file_name(table)
         tables.write(path, rows)
         print(tables.shown(table, rows))
         print(f"-> {path}\n")

@@ -1,7 +1,7 @@
 """The cells of the paper's tables, and how a table is written and shown."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from experiments import paper
 
 # What makes a row the same row: a rerun replaces it, anything else stays.
 KEY = [
-    "game", "segmentation", "n", "method", "protocol", "preset", "corpus", "corpus_hash", "trained_on", "seed",
+    "game", "segmentation", "n", "gap", "method", "protocol", "preset", "corpus", "corpus_hash", "trained_on", "seed",
 ]  # fmt: skip
 REFERENCES = ("random", "continuity")
 GREEDY = "(greedy)"
@@ -33,11 +33,14 @@ class Cell:
     experiment: str = ""
     paper: tuple[float, float] | None = None
     rival: tuple[str, str] = ("sen", "fixed")  # method and segmentation that it is tested against
+    gap: float = 0.0  # seconds taken away on each side of every cut
+    cut: str | None = None  # where the puzzle is cut, if not as in training
 
     @property
-    def group(self) -> tuple[str, str, int]:
-        """Cells of one group play the same puzzles."""
-        return self.game, self.segmentation if self.game == "jigsaw" else "", self.n
+    def group(self) -> tuple[str, str, int, float]:
+        """Cells of one group play the same puzzles: the game, where it is cut, into how many, with which gap."""
+        cut = self.segmentation if self.cut is None else self.cut
+        return self.game, cut if self.game == "jigsaw" else "", self.n, self.gap
 
 
 Row = tuple[str, str, str, tuple[float, float] | None]  # method, segmentation, experiment, the paper's result
@@ -71,7 +74,21 @@ def _table5(game: str) -> list[Cell]:
     return _group(game, cut, n, rows, ("all", "downbeat"))
 
 
+def _boundary(gap: float) -> list[Cell]:
+    """Does the join alone decide? Music taken away on each side of it, and a SEN that was trained so."""
+    methods = (("sen", "table2/sen"), ("ccsn", "table2/ccsn"), ("sen, gap 0.5 s", "boundary/sen"))
+    cells = _group("jigsaw", "fixed", 3, [(name, "fixed", run, None) for name, run in methods], ("sen", "fixed"))
+    return [replace(cell, gap=gap) for cell in cells]
+
+
+def _transfer(n: int) -> list[Cell]:
+    """Music of another kind: both SENs on the same puzzles."""
+    rows: list[Row] = [("sen", cut, f"table4/{cut}", None) for cut in ("fixed", "downbeat")]
+    return [replace(cell, cut="fixed") for cell in _group("jigsaw", "fixed", n, rows, ("continuity", "fixed"))]
+
+
 GAMES = ("jigsaw", "sequencing", "medley")
+GAPS = (0.0, 0.25, 0.5, 1.0)
 CELLS: dict[str, list[Cell]] = {
     "2": _group(
         "jigsaw",
@@ -86,7 +103,14 @@ CELLS: dict[str, list[Cell]] = {
     "3": [cell for cut in ("fixed", "downbeat") for n in JIGSAW_SIZES for cell in _table3(cut, n)],
     "4": [cell for game in GAMES for cell in _table4(game)],
     "5": [cell for game in GAMES for cell in _table5(game)],
+    "boundary": [cell for gap in GAPS for cell in _boundary(gap)],
+    "transfer": [cell for n in (3, 6) for cell in _transfer(n)],
 }
+
+
+def file_name(table: str) -> str:
+    """table2.csv, or boundary.csv."""
+    return f"table{table}.csv" if table.isdigit() else f"{table}.csv"
 
 
 def key_of(row: dict[str, Any]) -> dict[str, Any]:
@@ -113,9 +137,11 @@ def write(path: Path, rows: list[dict[str, Any]]) -> None:
 
 def shown(table: str, rows: Iterable[dict[str, Any]]) -> str:
     """A table for people: ours with its interval, the paper's beside it."""
-    lines = [f"Table {table}: pairwise (global) accuracy, 95% interval of the global one, puzzles, the paper's"]
+    title = f"Table {table}" if table.isdigit() else table.capitalize()
+    lines = [f"{title}: pairwise (global) accuracy, 95% interval of the global one, puzzles, the paper's"]
     for row in rows:
-        name = f"{row['game']:10s} {row['segmentation']:9s}{'n=' + str(row['n']):7s} {row['method']:14s}"
+        gap = f"gap {row['gap']:g} s " if row["gap"] else ""
+        name = f"{row['game']:10s} {row['segmentation']:9s}{'n=' + str(row['n']):7s} {gap}{row['method']:14s}"
         if row["reason"]:
             lines.append(f"{name} -- {row['reason']}")
             continue

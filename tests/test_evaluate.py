@@ -76,9 +76,9 @@ def test_three_games_from_records_to_tables_and_a_second_run_the_same(records, r
     assert "Table 2" in done.stdout and "0.996 (0.994)" in done.stdout
 
     games = pd.read_csv(tmp_path / "one" / "table4.csv").set_index(["game", "method", "segmentation"])
-    assert games.loc[("sequencing", "sen", "fixed"), "puzzles"].item() == 4
-    assert games.loc[("medley", "sen", "fixed"), ["puzzles", "n"]].values.tolist() == [[2, "7"]]
-    assert "no finished run" in games.loc[("sequencing", "sen", "downbeat"), "reason"].item()
+    assert games.loc[("sequencing", "sen", "fixed"), "puzzles"] == 4
+    assert games.loc[("medley", "sen", "fixed"), ["puzzles", "n"]].tolist() == [2, 7]
+    assert "no finished run" in games.loc[("sequencing", "sen", "downbeat"), "reason"]
     songs = pd.read_csv(tmp_path / "one" / "sequencing_errors.csv")
     assert len(songs) == 4 and songs.right.str.startswith("I-V").all()
     assert "4 songs" in (tmp_path / "one" / "sequencing_errors.txt").read_text()
@@ -147,10 +147,11 @@ def test_recordings_that_cannot_be_used(records, runs, tmp_path, write_tone):
 
 
 def test_every_cell_names_an_experiment_and_the_papers_value():
-    for cells in tables.CELLS.values():
+    for table, cells in tables.CELLS.items():
         for cell in cells:
             assert not cell.experiment or cell.experiment in EXPERIMENTS
-            assert (cell.paper is not None) == bool(cell.experiment and "greedy" not in cell.method)
+            reported = table.isdigit() and bool(cell.experiment) and "greedy" not in cell.method
+            assert (cell.paper is not None) == reported
 
 
 @pytest.mark.parametrize("window", [0.0, 0.7])
