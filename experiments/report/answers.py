@@ -32,7 +32,7 @@ Answers = dict[str, dict[str, Answer]]  # by method and puzzle
 def find(results: Path, corpus: str, seed: int = 0) -> dict[Game, Answers]:
     """The answers of networks trained on a corpus (its hash), and of the references beside them, by game.
 
-    Only those of the protocol `isolated`: the pieces sound the same under both.
+    Only those of the protocol `isolated` and without gaps: others differ in what networks get, not in what is heard.
     """
     found: dict[Game, Answers] = {}
     for path in sorted((results / FOLDER).glob("*.csv")):
@@ -42,7 +42,7 @@ def find(results: Path, corpus: str, seed: int = 0) -> dict[Game, Answers]:
             game, cut, method = cell["game"], cell["segmentation"], cell["method"]
         except (ValueError, KeyError, TypeError) as error:
             raise JobError(f"{path} is damaged ({error}). Remove it and run: make evaluate") from error
-        if cell["protocol"] != "isolated" or cell["seed"] not in ("", str(seed)):
+        if cell["protocol"] != "isolated" or cell.get("gap") or cell["seed"] not in ("", str(seed)):
             continue
         if game == "jigsaw" and cell["corpus_hash"] != corpus:
             continue

@@ -12,6 +12,8 @@ TABLES = {
     "table3": "Table 3: number of pieces, equal cuts and downbeats",
     "table4": "Table 4: other games",
     "table5": "Table 5: what each part of SEN is worth",
+    "boundary": "Boundary: music taken away at the cuts",
+    "transfer": "Transfer: music of another kind",
     "speed": "Speed",
 }
 # Shown in a section of its own, or not for people.
@@ -69,10 +71,11 @@ def tables(folder: Path) -> list[Table]:
 def _table(path: Path) -> Table:
     rows = read_csv(path)
     columns = list(rows[0]) if rows else []
-    games = _GAME_COLUMNS <= set(columns)
+    games = set(columns) >= _GAME_COLUMNS
     command = "make bench" if path.stem == "speed" else "make evaluate"
     if games:
-        rows = [row | {"made": _made(row, path.stem.removeprefix("table"))} for row in rows]
+        other = dict.fromkeys(("segmentation", "gap", "corpus"), "")
+        rows = [other | row | {"made": _made(row, path.stem.removeprefix("table"))} for row in rows]
     return Table(
         id=f"table-{path.stem}",
         title=TABLES.get(path.stem, path.stem.replace("_", " ")),
@@ -89,13 +92,11 @@ def _made(row: dict[str, str], table: str) -> str:
     facts = [f"music {row['corpus_hash']}" if row.get("corpus_hash") else ""]
     if row.get("trained_on"):
         facts.append(f"trained on {row['trained_on']} at commit {row.get('trained_commit', '')[:12]}")
-    if row.get("preset"):
-        facts.append(f"preset {row['preset']}")
-    if row.get("seed"):
-        facts.append(f"seed {row['seed']}")
     if row.get("commit"):
         facts.append(f"evaluated at commit {row['commit'][:12]}")
-    facts.append(f"python -m experiments.evaluate --table={table}")
+    flags = {"table": table, "protocol": row.get("protocol"), "preset": row.get("preset"), "seed": row.get("seed")}
+    given = " ".join(f"--{name}={value}" for name, value in flags.items() if value)
+    facts.append(f"python -m experiments.evaluate {given}")
     return ", ".join(filter(None, facts))
 
 
