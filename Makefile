@@ -17,7 +17,7 @@ SOURCES   := setup.py djnet preprocessing experiments tests benchmarks
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help preprocess train evaluate reproduce mixes rwc inspect readme test lint bench verify verify-downbeats madmom clean
+.PHONY: help preprocess train evaluate reproduce figures mixes rwc inspect readme test lint bench verify verify-downbeats madmom clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | \
@@ -37,6 +37,9 @@ evaluate: $(INSTALLED) ## play the games on the test split with what is in RUNS,
 
 reproduce: $(INSTALLED) ## train every row of every table on DATA, evaluate and draw all; hours, can be stopped; FLAGS=--dry_run
 	@$(BIN)/python -m experiments.reproduce --data="$(DATA)" --runs="$(RUNS)" --output="$(RESULTS)" $(FLAGS)
+
+figures: $(INSTALLED) ## draw the figures from DATA, RUNS and the tables in RESULTS
+	@$(BIN)/python -m experiments.figures --data="$(DATA)" --runs="$(RUNS)" --results="$(RESULTS)" $(FLAGS)
 
 mixes: $(INSTALLED) ## mix test tracks of DATA to medleys with a known order
 	@$(BIN)/python -m preprocessing.mixes --data="$(DATA)" $(FLAGS)

@@ -197,7 +197,7 @@ class Arena:
             return answers
         about = {"cell": key, "puzzles": puzzles, "weights": "", "trained_commit": ""}
         if cell.method not in REFERENCES:
-            network = self._network(cell.experiment)
+            network = self.network(cell.experiment)
             if isinstance(network, str):
                 return network
             about |= {"weights": network.weights, "trained_commit": network.facts["commit"]}
@@ -209,7 +209,7 @@ class Arena:
 
     def _play(self, cell: Cell, game: Game) -> list[Answer]:
         bar = {"desc": f"{cell.game} {cell.segmentation} {game.n} {cell.method}", "total": len(game.puzzles)}
-        network = None if cell.method in REFERENCES else self._network(cell.experiment)
+        network = None if cell.method in REFERENCES else self.network(cell.experiment)
         if isinstance(network, Network) and network.model.name in LISTWISE:
             orders = scoring.solve_puzzles(network.model, game.puzzles, self._manifest.mean, self._manifest.std)
             watched = tqdm(orders, unit="puzzle", leave=False, **bar)
@@ -227,7 +227,7 @@ class Arena:
         rule = greedy if cell.method.endswith(GREEDY) else best_order
         return [Answer(p.id, p.truth, rule(s).order, s) for p, s in zip(game.puzzles, scores, strict=True)]
 
-    def _network(self, name: str) -> Network | str:
+    def network(self, name: str) -> Network | str:
         """The best weights of a named run, or what to do if there are none for this music."""
         if name not in self._networks:
             self._networks[name] = self._find_network(name)
