@@ -13,11 +13,10 @@ import numpy as np
 from djnet import audio, spec
 from djnet.features import log_mel
 from djnet.records import Clip
+from experiments.report import puzzles
 from preprocessing import job
 from preprocessing.clips import Planned, Settings, prepare
 from preprocessing.madmom_compat import MadmomMissingError
-
-SIZES = range(3, 9)
 
 
 def main(argv: Sequence[str]) -> None:
@@ -43,7 +42,7 @@ def main(argv: Sequence[str]) -> None:
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = job.Parser(prog="djnet puzzle", description="Turns a song into a puzzle to play in a browser.")
     parser.add_argument("song", type=Path, help="a music file: wav, flac, ogg, opus, mp3 or aiff")
-    parser.add_argument("-n", type=int, default=6, choices=SIZES, help="how many pieces (6)")
+    parser.add_argument("-n", type=int, default=6, choices=puzzles.SIZES, help="how many pieces (6)")
     parser.add_argument("-o", "--output", type=Path, help="the page to write (SONG-puzzle.html)")
     parser.add_argument("--start", type=float, help="second of the song to begin at (the liveliest 24 s)")
     parser.add_argument("--cut", choices=("downbeat", "fixed"), default="downbeat", help="where (at downbeats)")
@@ -81,7 +80,7 @@ def write(clip: Clip, song: Path, n: int, cut: str, path: Path) -> None:
     """Write the page of a clip."""
     job.import_quietly("tensorflow")
     import djnet
-    from experiments.report import page, puzzles, sound, sources
+    from experiments.report import page, sound, sources
 
     if puzzles.cuts_of(clip, cut, n) is None:
         print(f"There are too few clear downbeats for {n} pieces: cut into equal pieces instead.")

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import shutil
 import subprocess
@@ -54,10 +55,20 @@ def test_with_nothing_there_the_page_says_what_makes_it(tmp_path):
     (tmp_path / "report" / "sounds" / "old.js").touch()
     page = build(Places(*(tmp_path / name for name in ("data", "results", "report", "medleys"))), PLAYERS)
     text = page.read_text(encoding="utf-8")
-    for command in ("make evaluate", "make preprocess", "djnet medley", "python -m experiments.figures"):
+    for command in ("make evaluate", "make preprocess", "djnet medley", "make figures"):
         assert command in text
     assert _data(page) == {"hear": [], "play": [], "trials": None}
     assert list((tmp_path / "report" / "sounds").iterdir()) == []
+
+
+def test_folders_that_hold_something_else_are_left_alone(tmp_path):
+    (tmp_path / "figures").mkdir()
+    places = Places(tmp_path / "data", tmp_path, tmp_path, tmp_path / "medleys")
+    with pytest.raises(JobError, match="holds something else than a report"):
+        build(places, PLAYERS)
+    with pytest.raises(JobError, match="where the report keeps its copies"):
+        build(dataclasses.replace(places, output=tmp_path / "report", medleys=tmp_path / "report" / "medleys"), PLAYERS)
+    assert (tmp_path / "figures").is_dir()
 
 
 def test_music_that_may_not_be_passed_on_is_not_on_the_page(records, tmp_path):

@@ -22,6 +22,7 @@ _OWN = flags.DEFINE_bool(
 )
 _FIXED = flags.DEFINE_string("sen_fixed", "sen-fixed", "Who plays puzzles with equal pieces: a name or a run's folder.")
 _DOWNBEAT = flags.DEFINE_string("sen_downbeat", "sen-downbeat", "Who plays puzzles cut at downbeats.")
+MOST_BYTES = 40_000_000
 
 
 def main(argv: Sequence[str]) -> None:
@@ -34,6 +35,8 @@ def main(argv: Sequence[str]) -> None:
     folders = (Path(flag.value).expanduser() for flag in (_DATA, _RESULTS, _OUTPUT, _MEDLEYS))
     page = build(Places(*folders), {"fixed": _FIXED.value, "downbeat": _DOWNBEAT.value}, _OWN.value)
     size = sum(path.stat().st_size for path in page.parent.rglob("*") if path.is_file())
+    if size > MOST_BYTES:
+        print(f"The report is larger than {MOST_BYTES / 1e6:.0f} MB: fewer or shorter medleys make it smaller.")
     print(f"-> {page} ({size / 1e6:.1f} MB with its sounds and pictures)")
 
 

@@ -13,7 +13,7 @@ from djnet.pretrained import Scorer
 from djnet.records import Manifest, RecordsError
 from djnet.similarity import similarity_matrices
 from experiments.checkpoints import commit
-from experiments.report import answers, medleys, page, results, riddles, sections
+from experiments.report import answers, medleys, page, results, riddles, sections, sound
 from experiments.report.maps import Maps
 from experiments.report.sound import Sounds
 from experiments.report.sources import Tracks
@@ -39,18 +39,12 @@ def build(places: Places, players: Mapping[str, str], own: bool = False) -> Path
     `players` says who plays, by cut: a name of shipped weights or a run's folder. With `own`, music whose licence is
     not known to allow it is put on the page too.
     """
+    if places.output.is_dir() and any(places.output.iterdir()) and not (places.output / sound.FOLDER).is_dir():
+        raise JobError(f"{places.output} holds something else than a report: choose another folder with --output.")
     places.output.mkdir(parents=True, exist_ok=True)
     remove_partial(places.output)
     sounds, maps = Sounds(places.output), Maps(places.output)
     remarks: dict[str, list[str]] = {name: [] for name in _SECTIONS}
-    tables = results.tables(places.results)
-    if not any(table.games for table in tables):
-        remarks["tables"].append(f"There are no tables in {places.results} yet. They are made by: make evaluate")
-    figures = results.figures(places.results, places.output)
-    if not figures:
-        remarks["figures"].append(
-            f"There are no figures in {places.results / 'figures'} yet. They are made by: python -m experiments.figures"
-        )
     data: dict[str, Any] = {"hear": [], "play": [], "trials": None}
     facts, tracks = [f"djnet {djnet.__version__}", f"commit {commit()[:12]}"], Tracks({}, own)
     try:
@@ -63,12 +57,16 @@ def build(places: Places, players: Mapping[str, str], own: bool = False) -> Path
         corpus = manifest.content["corpus"]
         facts.append(f"music: {corpus['name']} {corpus['hash'][:12]}")
         data = _sounding(places, manifest, tracks, players, sounds, maps, remarks)
+    tables = results.tables(places.results)
+    figures = results.figures(places.results, places.output)
     shown = medleys.read(places.medleys, places.output, tracks)
-    if not shown:
-        remarks["medleys"].append(
-            f"There are no medleys in {places.medleys} yet. One is made by: "
-            f"djnet medley songs/ -o {places.medleys}/mine.mp3"
-        )
+    for name, there, where, command in (
+        ("tables", any(table.games for table in tables), places.results, "make evaluate"),
+        ("figures", figures, places.results / "figures", "make figures"),
+        ("medleys", shown, places.medleys, f"djnet medley songs/ -o {places.medleys}/mine.mp3"),
+    ):
+        if not there:
+            remarks[name].append(f"There are no {name} in {where} yet. They are made by: {command}")
     sounds.remove_others()
     maps.remove_others()
     text = page.render(

@@ -1,6 +1,5 @@
 """Medleys made by `djnet medley`, as the page plays them: sound, time line, joins, and the second-best order."""
 
-import io
 import itertools
 import json
 import shutil
@@ -11,6 +10,7 @@ import soundfile
 
 from djnet.files import whole_file
 from experiments.report.results import read_csv
+from experiments.report.sound import mp3
 from experiments.report.sources import Tracks, may_be_published
 from preprocessing.job import JobError
 
@@ -23,6 +23,8 @@ _LEAD_SECONDS = 4.0  # a join is heard from a little before
 
 def read(folder: Path, report: Path, tracks: Tracks) -> list[dict[str, Any]]:
     """The medleys of a folder, with their sounds put beside the page."""
+    if folder.resolve() == (report / FOLDER).resolve():
+        raise JobError(f"{folder} is where the report keeps its copies: put medleys into another folder.")
     shutil.rmtree(report / FOLDER, ignore_errors=True)
     found = []
     for table in sorted(folder.glob("*.csv")):
@@ -100,10 +102,6 @@ def _place(sound: Path, target: Path) -> str:
         return sound.name
     name = f"{sound.stem}.mp3"
     samples, rate = soundfile.read(sound, dtype="float32")
-    buffer = io.BytesIO()
-    soundfile.write(
-        buffer, samples, rate, format="MP3", subtype="MPEG_LAYER_III", compression_level=0.6, bitrate_mode="VARIABLE"
-    )
     with whole_file(target / name) as partial:
-        partial.write_bytes(buffer.getvalue())
+        partial.write_bytes(mp3(samples, rate))
     return name

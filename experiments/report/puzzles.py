@@ -14,7 +14,6 @@ from djnet.rng import rng_for
 
 Scores = Callable[[Sequence[np.ndarray]], np.ndarray]  # how well pieces follow: list of [t_i, 128] -> [n, n]
 SIZES = (3, 4, 5, 6, 7, 8)
-CUTS = ("fixed", "downbeat")
 
 
 def cuts_of(clip: Clip, cut: str, n: int) -> np.ndarray | None:

@@ -24,6 +24,12 @@ _GAME_COLUMNS = {"game", "n", "method", "protocol", "puzzles", "reason", "paper_
 }
 CAPTIONS = {
     "puzzle": "A puzzle: four pieces of a clip, shuffled and in order",
+    "accuracy": "Global accuracy by number of pieces",
+    "boundary": "What is left when music is taken away at the cuts",
+    "similarity": "Similarity of a fragment with itself, with one that repeats it, and with another song",
+    "embeddings": "Pairs as the networks see them, a point a pair (t-SNE)",
+    "feature_maps": "What SEN's filters see in a pair that follows and in one that does not",
+    "learning": "Validation accuracy by epoch",
     "downbeats": "What the downbeat network hears, and the beats that were chosen",
 }
 
@@ -101,18 +107,16 @@ def _made(row: dict[str, str], table: str) -> str:
 
 
 def figures(folder: Path, report: Path) -> list[Figure]:
-    """Copy the pictures of a results folder beside the page."""
+    """Copy the pictures of a results folder beside the page; of two formats the PNG, which never is very large."""
     target = report / "figures"
     shutil.rmtree(target, ignore_errors=True)
-    found = sorted((folder / "figures").glob("*.png")) + sorted((folder / "figures").glob("*.svg"))
+    found = {path.stem: path for kind in ("svg", "png") for path in sorted((folder / "figures").glob(f"*.{kind}"))}
     if found:
         target.mkdir(parents=True)
-    for path in found:
+    for path in found.values():
         shutil.copyfile(path, target / path.name)
-    return [
-        Figure(f"figures/{path.name}", CAPTIONS.get(path.stem, path.stem.replace("_", " ").replace("-", " ")))
-        for path in found
-    ]
+    names = [name for name in CAPTIONS if name in found] + [name for name in sorted(found) if name not in CAPTIONS]
+    return [Figure(f"figures/{found[name].name}", CAPTIONS.get(name, name.replace("_", " "))) for name in names]
 
 
 def preferences(folder: Path) -> list[dict[str, str]]:

@@ -24,24 +24,23 @@ _FORMAT = 1  # of the files, so that older ones are not taken for new ones
 def encode(path: str | Path, start: float, seconds: float) -> bytes:
     """A part of a music file as mono mp3."""
     (samples,) = audio.load_at(path, start, seconds, (RATE_HZ,))
-    peak = float(np.abs(samples).max(initial=0.0))
+    return mp3(samples / max(1.0, float(np.abs(samples).max(initial=0.0))), RATE_HZ)
+
+
+def mp3(samples: np.ndarray, rate: int) -> bytes:
+    """Samples, [N] or [N, channels], as mp3.
+
+    Of variable bit rate: only then does the file say how many samples the encoder put in front, and cuts are exact.
+    """
     buffer = io.BytesIO()
-    # Variable bit rate: only then does the file say how many samples the encoder put in front, and cuts are exact.
-    soundfile.write(
-        buffer,
-        samples / max(1.0, peak),
-        RATE_HZ,
-        format="MP3",
-        subtype="MPEG_LAYER_III",
-        compression_level=_COMPRESSION,
-        bitrate_mode="VARIABLE",
-    )
+    options = {"format": "MP3", "subtype": "MPEG_LAYER_III", "bitrate_mode": "VARIABLE"}
+    soundfile.write(buffer, samples, rate, compression_level=_COMPRESSION, **options)
     return buffer.getvalue()
 
 
-def as_text(mp3: bytes) -> str:
+def as_text(sound: bytes) -> str:
     """An mp3 as the page's scripts take it."""
-    return base64.b64encode(mp3).decode("ascii")
+    return base64.b64encode(sound).decode("ascii")
 
 
 class Sounds:
