@@ -16,16 +16,22 @@ setup(
     license="Apache-2.0",
     python_requires=">=3.11",
     packages=find_packages(include=["djnet*", "preprocessing*", "experiments*"]),
-    package_data={"djnet": ["weights/*/*"], "preprocessing.corpora": ["*.csv"]},
+    package_data={
+        "djnet": ["weights/*/*"],
+        "preprocessing.corpora": ["*.csv"],
+        "experiments.report": ["static/*", "templates/*"],
+    },
     entry_points={"console_scripts": ["djnet = experiments.console:main"]},
     install_requires=[
         "absl-py>=2.0",
+        "jinja2>=3.1",
         "joblib>=1.3",
         "keras>=3.5,<4",
         "librosa>=0.10.2,<1",
         "matplotlib>=3.8",
         "numpy>=1.26,<2",
         "pandas>=2.2",
+        "pillow>=10.0",
         "pyloudnorm>=0.1.1",
         "python-stretch>=0.3,<1",
         "scipy>=1.11",
@@ -38,7 +44,7 @@ setup(
     extras_require={
         # madmom 0.16.1 compiles only with Cython and NumPy installed before it and build isolation off: `make madmom`.
         "downbeats": ["madmom==0.16.1", "mido>=1.3", "setuptools<81"],
-        "dev": ["hypothesis>=6.100", "mir_eval>=0.7", "mypy>=1.10", "pytest>=8.0", "ruff>=0.5"],
+        "dev": ["hypothesis>=6.100", "mir_eval>=0.7", "mypy>=1.10", "playwright>=1.50", "pytest>=8.0", "ruff>=0.5"],
     },
     classifiers=[
         "License :: OSI Approved :: Apache Software License",
