@@ -6,6 +6,7 @@ with the best validation score) and checkpoint.npz (everything needed to go on).
 
 import csv
 import json
+import os
 import platform
 import subprocess
 from collections.abc import Callable, Iterator
@@ -89,6 +90,14 @@ def save(folder: Path, progress: Progress, state: dict[str, np.ndarray]) -> None
     """Write a checkpoint: where the run is, and every number that training changes."""
     with whole_file(folder / "checkpoint.npz") as partial, open(partial, "wb") as file:
         np.savez(file, progress=np.array(json.dumps(progress.__dict__)), **state)
+
+
+def save_model(path: Path, model: keras.Model) -> None:
+    """Write a model as a .keras file, whole or not at all."""
+    with whole_file(path) as partial:
+        saved = partial.with_name(f"{partial.name}.keras")  # Keras insists on the ending
+        model.save(saved)
+        os.replace(saved, partial)
 
 
 def resume(folder: Path, restore: Callable[[dict[str, np.ndarray]], None]) -> Progress:
