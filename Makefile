@@ -8,16 +8,17 @@ DATA        ?= data
 RUNS        ?= runs
 RESULTS     ?= results
 EPOCHS      ?= 30
+MINUTES     ?= 10
 FLAGS       ?=
 
 BIN       := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 PIP       := $(BIN)/pip --quiet --quiet --disable-pip-version-check install --constraint $(CONSTRAINTS)
-SOURCES   := setup.py djnet preprocessing experiments tests benchmarks
+SOURCES   := setup.py djnet preprocessing experiments tests benchmarks stress
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help preprocess train evaluate inspect readme test lint bench verify verify-downbeats madmom clean
+.PHONY: help preprocess train evaluate inspect readme test lint bench stress verify verify-downbeats madmom clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | \
@@ -53,6 +54,9 @@ lint: $(INSTALLED) ## ruff and mypy
 
 bench: $(INSTALLED) ## measure speed, as ratios against the plain way
 	@$(BIN)/python -m benchmarks $(FLAGS)
+
+stress: $(INSTALLED) ## break things on purpose for MINUTES=10 and count what was lost
+	@$(BIN)/python -m stress $(MINUTES) $(FLAGS)
 
 readme: $(INSTALLED) ## write the tables of README.md anew from results/
 	@$(BIN)/python -m experiments.readme
