@@ -21,6 +21,8 @@ CORPORA = {
     "100 million tracks": (100_000_000, CLIPS_A_TRACK * 100_000_000),
 }
 
+_UNITS = {"MB": 1e6, "GB": 1e9, "TB": 1e12}
+
 Rows = list[dict[str, str]]
 
 
@@ -103,8 +105,6 @@ def _hours(seconds: float) -> str:
 
 
 def _bytes(count: float) -> str:
-    for unit in ("KB", "MB", "GB", "TB"):
-        count /= 1000
-        if count < 1000:
-            break
+    unit = next(unit for unit in ("MB", "GB", "TB") if count < 1000 * _UNITS[unit] or unit == "TB")
+    count /= _UNITS[unit]
     return f"{count:,.0f} {unit}" if count >= 10 else f"{count:.1f} {unit}"

@@ -57,7 +57,7 @@ def _dask(address: str) -> Engine:
 
         client.wait_for_workers(1, timeout=60)
         held = _HELD * max(1, sum(client.ncores().values()))
-        under_way = as_completed([start(item) for item in islice(left, held)])
+        under_way = as_completed([start(item) for item in islice(left, held)], loop=client.loop)
         for future in under_way:
             yield future.result()
             under_way.update([start(item) for item in islice(left, 1)])
