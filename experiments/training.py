@@ -140,7 +140,10 @@ def train(
             )
     trainer = Trainer(run, strategy)
     # Several devices share a batch, so that one which is not full could leave a device without a clip.
-    full_batches = trainer.strategy.num_replicas_in_sync > 1
+    devices = trainer.strategy.num_replicas_in_sync
+    full_batches = devices > 1
+    if run.batch_clips % devices:
+        raise TrainingError(f"{run.batch_clips} clips do not share out to {devices} devices: change --batch_clips.")
     clips = _clips(manifest, "train", run)
     steps = clips // run.batch_clips if full_batches else math.ceil(clips / run.batch_clips)
     if not steps:

@@ -15,6 +15,7 @@ import joblib
 from preprocessing.job import JobError
 
 NAMES = ("local", "dask", "ray")
+CONNECT_SECONDS = 10
 _HELD = 2  # items for each core that are under way at a time
 
 Engine = Callable[[Callable[..., Any], Iterable[tuple]], Iterator[Any]]
@@ -45,7 +46,7 @@ def _dask(address: str) -> Engine:
     from distributed import Client, as_completed
 
     try:
-        client = Client(address or None, timeout=10, set_as_default=False)
+        client = Client(address or None, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
         raise JobError(f"--scheduler={address}: no Dask scheduler answers there ({error}).") from error
 

@@ -3,14 +3,15 @@
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from djnet.records import Manifest
+from preprocessing import engines
 from preprocessing.build import build
 from preprocessing.clips import Settings
 from preprocessing.corpora import folder
@@ -25,9 +26,19 @@ def needs(package: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(importlib.util.find_spec(package) is None, reason=f"{package} is not installed")
 
 
-@pytest.fixture
-def music(songs) -> Path:
-    return Path(songs.tracks[0].path).parent
+@pytest.fixture(scope="module")
+def music(tmp_path_factory, songs) -> Path:
+    """A folder of a few songs."""
+    copies = tmp_path_factory.mktemp("music")
+    for track in songs.tracks[:6]:
+        shutil.copy(track.path, copies)
+    return copies
+
+
+@pytest.fixture(scope="module")
+def expected(music, tmp_path_factory, cache) -> str:
+    """The hash of their records from this machine alone."""
+    return build(folder.corpus(music), tmp_path_factory.mktemp("records"), SETTINGS, cache).manifest.hash
 
 
 @pytest.fixture
@@ -55,9 +66,9 @@ def dask_cluster():
 
 
 @needs("distributed")
-def test_a_dask_worker_that_dies_changes_nothing(music, tmp_path, cache, dask_cluster):
+@pytest.mark.verify
+def test_a_dask_worker_that_dies_changes_nothing(music, expected, tmp_path, cache, dask_cluster):
     address, workers = dask_cluster
-    expected = build(folder.corpus(music), tmp_path / "local", SETTINGS, cache).manifest.hash
     engine = engine_for("dask", address=address)
     killed = []
 
@@ -74,10 +85,9 @@ def test_a_dask_worker_that_dies_changes_nothing(music, tmp_path, cache, dask_cl
 
 @needs("ray")
 @pytest.mark.verify
-def test_ray_gives_the_same_records(music, tmp_path, cache):
+def test_ray_gives_the_same_records(music, expected, tmp_path, cache):
     import ray
 
-    expected = build(folder.corpus(music), tmp_path / "local", SETTINGS, cache).manifest.hash
     try:
         engine = engine_for("ray")
         assert build(folder.corpus(music), tmp_path / "ray", SETTINGS, cache, engine=engine).manifest.hash == expected
@@ -86,11 +96,10 @@ def test_ray_gives_the_same_records(music, tmp_path, cache):
 
 
 @needs("distributed")
-def test_a_scheduler_that_is_not_there():
-    began = time.monotonic()
+def test_a_scheduler_that_is_not_there(monkeypatch):
+    monkeypatch.setattr(engines, "CONNECT_SECONDS", 1)
     with pytest.raises(JobError, match=r"--scheduler=tcp://127.0.0.1:9: no Dask scheduler answers"):
         engine_for("dask", address="tcp://127.0.0.1:9")
-    assert time.monotonic() - began < 60
 
 
 @pytest.mark.parametrize("name", ["dask", "ray"])
@@ -117,7 +126,7 @@ def bucket(monkeypatch):
         "AWS_DEFAULT_REGION": "us-east-1",
     }.items():
         monkeypatch.setenv(name, value)
-    fsspec.filesystem("s3", skip_instance_cache=True).mkdir("music-and-records")
+    fsspec.filesystem("s3", skip_instance_cache=True).makedirs("music-and-records", exist_ok=True)
     yield "s3://music-and-records"
     server.stop()
 
@@ -126,12 +135,11 @@ def _run(module: str, *flags: str) -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, "-m", module, *flags], capture_output=True, text=True, timeout=300)
 
 
-def test_music_and_records_in_a_bucket(music, tmp_path, cache, bucket):
+def test_music_and_records_in_a_bucket(music, expected, tmp_path, bucket):
     import fsspec
 
     from preprocessing.storage import fetch
 
-    expected = build(folder.corpus(music), tmp_path / "local", SETTINGS, cache).manifest
     files = fsspec.filesystem("s3", skip_instance_cache=True)
     for path in music.iterdir():
         files.put_file(str(path), f"{bucket}/deep/{music.name}/{path.name}")
@@ -139,7 +147,7 @@ def test_music_and_records_in_a_bucket(music, tmp_path, cache, bucket):
     done = _run("preprocessing.build", *flags, f"--cache={tmp_path / 'cache'}")
     assert done.returncode == 0, done.stderr
     fetched = Manifest.read(fetch(f"{bucket}/data", tmp_path / "fetched"))
-    assert fetched.hash == expected.hash
+    assert fetched.hash == expected
     for split in ("train", "valid", "test"):
         fetched.shards(split)
     again = _run("preprocessing.build", *flags, f"--cache={tmp_path / 'cache'}")

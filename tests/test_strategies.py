@@ -82,6 +82,7 @@ def test_two_devices_learn_as_one(records, alone):
     _assert_same(_answers(_losses("mirrored", records))[0], alone)
 
 
+@pytest.mark.verify
 def test_two_processes_learn_as_one(records, alone):
     both = _answers(*(_losses("multiworker", records, TF_CONFIG=config) for config in _cluster()))
     for found in both:
