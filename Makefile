@@ -18,7 +18,7 @@ SOURCES   := setup.py djnet preprocessing experiments tests benchmarks stress
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help preprocess train evaluate inspect readme test lint bench stress verify verify-downbeats madmom clean
+.PHONY: help preprocess train evaluate reproduce figures mixes rwc inspect readme test lint bench stress verify verify-downbeats madmom clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | \
@@ -32,7 +32,22 @@ train: $(INSTALLED) ## train SEN on what is in DATA, cut at equal lengths and at
 	@echo "Trained: see $(RUNS)/. For more: make preprocess train CORPUS=medium EPOCHS=40, or $(BIN)/python -m experiments.train --help"
 
 evaluate: $(INSTALLED) ## play the games on the test split with what is in RUNS, write the tables to RESULTS
+	@$(BIN)/python -m preprocessing.mixes --data="$(DATA)" || true
 	@$(BIN)/python -m experiments.evaluate --data="$(DATA)" --runs="$(RUNS)" --output="$(RESULTS)" $(FLAGS)
+	@echo "Tables: $(RESULTS)/table*.csv; every puzzle's answer: $(RESULTS)/predictions/"
+
+reproduce: $(INSTALLED) ## train every row of every table on DATA, evaluate and draw all; hours, can be stopped; FLAGS=--dry_run
+	@$(BIN)/python -m experiments.reproduce --data="$(DATA)" --runs="$(RUNS)" --output="$(RESULTS)" $(FLAGS)
+
+figures: $(INSTALLED) ## draw the figures from DATA, RUNS and the tables in RESULTS
+	@$(BIN)/python -m experiments.figures --data="$(DATA)" --runs="$(RUNS)" --results="$(RESULTS)" $(FLAGS)
+
+mixes: $(INSTALLED) ## mix test tracks of DATA to medleys with a known order
+	@$(BIN)/python -m preprocessing.mixes --data="$(DATA)" $(FLAGS)
+
+rwc: $(INSTALLED) ## make RWC-P ready for sequencing, rendered where there is no audio: RWC=its folder
+	@test -n "$(RWC)" || { echo "Say where RWC-P is: make rwc RWC=folder" >&2; exit 2; }
+	@$(BIN)/python -m preprocessing.rwc --rwc="$(RWC)" --data="$(DATA)" $(FLAGS)
 
 inspect: $(INSTALLED) ## check every shard in DATA, show counts, draw a few spectrograms
 	@$(BIN)/python -m preprocessing.inspect "$(DATA)" $(FLAGS)

@@ -16,7 +16,7 @@ setup(
     license="Apache-2.0",
     python_requires=">=3.11",
     packages=find_packages(include=["djnet*", "preprocessing*", "experiments*"]),
-    package_data={"djnet": ["weights/*"], "preprocessing.corpora": ["*.csv"]},
+    package_data={"djnet": ["weights/*/*"], "preprocessing.corpora": ["*.csv"]},
     entry_points={"console_scripts": ["djnet = experiments.console:main"]},
     install_requires=[
         "absl-py>=2.0",
@@ -26,6 +26,8 @@ setup(
         "matplotlib>=3.8",
         "numpy>=1.26,<2",
         "pandas>=2.2",
+        "pyloudnorm>=0.1.1",
+        "python-stretch>=0.3,<1",
         "scipy>=1.11",
         "soundfile>=0.12.1",
         "soxr>=0.4",

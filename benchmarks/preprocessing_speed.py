@@ -89,7 +89,7 @@ def _reading(manifest: Manifest) -> Iterator[Line]:
     clips = manifest.clips("train")
     passes = max(1, 600 // clips)
     for n in (3, 8):
-        dataset = fragment_batches(manifest, "train", n, batch_size=16, shuffle=Keyed(0, 0), shift=True).repeat(passes)
+        dataset = fragment_batches(manifest, "train", n, batch_size=16, shuffle=Keyed(0, 0), redraw=True).repeat(passes)
         taken = seconds(lambda dataset=dataset: [None for _ in dataset])  # type: ignore[misc]
         pairs = passes * clips * len(pairs_of(n)) / taken
         yield Line(f"records read, shuffled, cut: pairs a second at n = {n}", pairs, "", "5,000 or more")

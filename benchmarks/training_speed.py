@@ -48,6 +48,7 @@ def lines() -> Iterator[Line]:
     )
     yield _pipeline(trainer, batch, ours)
     yield _scoring()
+    yield _scoring_many()
 
 
 def _seconds_a_step(trainer: Trainer, batch: Fragments, steps: int = 8) -> float:
@@ -155,3 +156,21 @@ def _scoring() -> Line:
         "3 or more",
         f"{1e3 * fast:.0f} ms; {same}",
     )
+
+
+def _scoring_many(n: int = 50, asked: int = 60) -> Line:
+    """A large puzzle against asking the network about one pair after the other."""
+    model = build("sen", "compact")
+    pool = np.random.default_rng(2).standard_normal((1, n, 2, RUN.design.window_frames, spec.MEL_BINS))
+    pool = pool.astype(np.float32)
+    one_pair = tf.function(model)
+
+    def pair_by_pair() -> None:
+        for i in range(asked):
+            one_pair([pool[0, i % n, :1], pool[0, (i + 1) % n, 1:]]).numpy()
+
+    scoring.score_batch(model, pool, padded=False)
+    fast = seconds(lambda: scoring.score_batch(model, pool, padded=False), repeats=2)
+    slow = seconds(pair_by_pair, repeats=2) * n * (n - 1) / asked
+    detail = f"{n * (n - 1)} pairs, {fast:.1f} against {slow:.1f} s"
+    return Line("scoring 50 fragments: times pair by pair", slow / fast, "x", "5 or more", detail)

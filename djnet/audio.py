@@ -1,4 +1,4 @@
-"""A music file -> mono float32 at 22,050 Hz. The one place that decodes audio."""
+"""A music file -> float32, mono at 22,050 Hz or stereo. The one place that decodes audio."""
 
 import contextlib
 import hashlib
@@ -67,11 +67,25 @@ def load_at(path: str | Path, start: float, seconds: float | None, rates: Sequen
         sound.seek(first)
         streams = [_Resampler(path, sound.samplerate, rate) for rate in rates]
         for block in _mono_blocks(path, sound, wanted):
-            if not np.isfinite(block).all():
-                raise AudioError(path, "contains samples that are not numbers (NaN or infinity).")
+            _require_numbers(path, block)
             for stream in streams:
                 stream.add(block)
     return [stream.end() for stream in streams]
+
+
+def load_stereo(path: str | Path, start: float, seconds: float, rate: int) -> np.ndarray:
+    """Decode a part of a file as it was mixed: -> float32 [N, 2]; more than two channels become one, heard twice."""
+    with _opened(path) as sound:
+        first = min(max(0, round(start * sound.samplerate)), sound.frames)
+        sound.seek(first)
+        samples = sound.read(round(seconds * sound.samplerate), dtype="float32", always_2d=True)
+        source = sound.samplerate
+    _require_numbers(path, samples)
+    if samples.shape[1] > 2:
+        samples = samples.mean(axis=1, keepdims=True)
+    if source != rate and len(samples):
+        samples = soxr.resample(samples, source, rate)
+    return np.repeat(samples, 2, axis=1) if samples.shape[1] == 1 else samples
 
 
 def probe(path: str | Path) -> Probe:
@@ -125,6 +139,11 @@ def _without_notes(path: str | Path) -> Iterator[None]:
         finally:
             os.dup2(kept, 2)
             os.close(kept)
+
+
+def _require_numbers(path: str | Path, samples: np.ndarray) -> None:
+    if not np.isfinite(samples).all():
+        raise AudioError(path, "contains samples that are not numbers (NaN or infinity).")
 
 
 def _mono_blocks(path: str | Path, sound: soundfile.SoundFile, frames: int) -> Iterator[np.ndarray]:

@@ -2,11 +2,13 @@
 
 from typing import NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 from djnet import spec
-from djnet.fragments import PROTOCOLS
+from djnet.fragments import PROTOCOLS, downbeat_cuts, downbeat_hops
 from djnet.records import Manifest
+from djnet.rng import rng_for
 
 
 class Fragments(NamedTuple):
@@ -38,20 +40,20 @@ def fragment_batches(
     gap: int = 0,
     batch_size: int = 16,
     shuffle: Keyed | None = None,
-    shift: bool = False,
+    redraw: bool = False,
     shuffle_clips: int = 4096,
     drop_remainder: bool = False,
 ) -> tf.data.Dataset:
     """Batches of a split's clips, each cut into n fragments.
 
-    With `shuffle`, clips come in an order of their own in every pass; with `shift`, the start of an equally cut clip is
-    also drawn anew within its record. Without, every pass is the same and sees the fixed clip. `gap` frames are taken
-    away on each side of every cut.
+    With `shuffle`, clips come in an order of their own in every pass; with `redraw`, the cuts are also drawn anew
+    within the record: the start of equal ones, and which downbeats the others take. Without, every pass is the same
+    and sees the fixed clip. `gap` frames are taken away on each side of every cut.
     """
     if protocol not in PROTOCOLS:
         raise ValueError(f"Unknown protocol {protocol!r}; there are {', '.join(PROTOCOLS)}.")
-    if shift and (segmentation != "fixed" or shuffle is None):
-        raise ValueError("Only shuffled clips of the segmentation 'fixed' can be shifted.")
+    if redraw and shuffle is None:
+        raise ValueError("Cuts are drawn anew only with `shuffle`, which says by which key.")
     name = f"{segmentation}/{n}/cuts"
     dataset = manifest.dataset(split)
     if segmentation != "fixed":
@@ -65,12 +67,16 @@ def fragment_batches(
         features = _parse(data, name)
         mel = tf.reshape(tf.io.decode_raw(features["mel"], tf.float16), [-1, spec.MEL_BINS])
         cuts = tf.cast(features[name], tf.int32)
-        if shift:
+        if redraw:
             assert shuffle is not None
-            latest = tf.shape(mel)[0] + spec.WINDOW_HOPS - 1 - spec.CLIP_HOPS
+            hops = tf.shape(mel)[0] + spec.WINDOW_HOPS - 1
             key = [tf.cast(shuffle.seed, tf.int64), shuffle.epoch * 2**32 + index]
-            drawn = tf.random.stateless_uniform([], key, 0, latest + 1, tf.int32)
-            cuts += drawn - tf.cast(features["offset"], tf.int32)
+            if segmentation == "fixed":
+                start = tf.random.stateless_uniform([], key, 0, hops - spec.CLIP_HOPS + 1, tf.int32)
+                cuts += start - tf.cast(features["offset"], tf.int32)
+            else:
+                drawn = tf.numpy_function(_redrawn, [features["beats"], hops, cuts, tf.stack(key)], tf.int32)
+                cuts = tf.ensure_shape(drawn, [n + 1])
         starts, ends = cuts[:-1], cuts[1:] - (spec.WINDOW_HOPS - 1)
         if protocol == "overlapping":
             ends = tf.minimum(cuts[1:], ends[-1])
@@ -97,6 +103,13 @@ def _parse(data: tf.Tensor, cuts: str) -> dict[str, tf.Tensor]:
     schema = {
         "mel": tf.io.FixedLenFeature([], tf.string),
         "offset": tf.io.FixedLenFeature([], tf.int64),
+        "beats": tf.io.FixedLenSequenceFeature([], tf.float32, allow_missing=True),
         cuts: tf.io.FixedLenSequenceFeature([], tf.int64, allow_missing=True),
     }
     return tf.io.parse_single_example(data, schema)
+
+
+def _redrawn(beats: np.ndarray, hops: int, cuts: np.ndarray, key: np.ndarray) -> np.ndarray:
+    """Other cuts at downbeats of the same record, which is known to have some: -> int32 [n + 1]."""
+    drawn = downbeat_cuts(downbeat_hops(beats.reshape(-1, 2), hops), len(cuts) - 1, rng_for(*key.tolist(), "cuts"))
+    return cuts if drawn is None else drawn.astype(np.int32)

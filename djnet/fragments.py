@@ -8,7 +8,7 @@ of its neighbour: the order of such fragments can be read from shared samples al
 
 import numpy as np
 
-from djnet.spec import WINDOW_HOPS
+from djnet.spec import CLIP_SECONDS, HOPS_PER_SECOND, WINDOW_HOPS
 
 PROTOCOLS = ("isolated", "overlapping")
 
@@ -20,13 +20,20 @@ def equal_cuts(hops: int, n: int) -> np.ndarray:
     return np.round(np.linspace(0, hops, n + 1)).astype(np.int64)
 
 
-def downbeat_cuts(downbeats: np.ndarray, n: int, target: float, rng: np.random.Generator) -> np.ndarray | None:
-    """Choose n + 1 of the downbeats as cuts, at random, so that each fragment is about `target` long: -> [n + 1].
+def downbeat_hops(beats: np.ndarray, hops: int) -> np.ndarray:
+    """The downbeats of a record of so many hops: beats [K, 2] (seconds, position in the bar) -> int [D]."""
+    found = np.round(beats[beats[:, 1] == 1, 0] * HOPS_PER_SECOND).astype(np.int64)
+    return found[found <= hops]
+
+
+def downbeat_cuts(downbeats: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray | None:
+    """Choose n + 1 of the downbeats as cuts, at random, so that each fragment is about floor(24 / n) s: -> [n + 1].
 
     Every cut is a downbeat, also the first and the last: no fragment can be told by how it begins or ends. A choice is
-    the more probable the nearer its lengths are to the target; none is shorter than half of it or longer than twice.
-    Nothing if there is no such choice. Downbeats and target are in the same unit, as is the answer.
+    the more probable the nearer its lengths are to that; none is shorter than half of it or longer than twice.
+    Nothing if there is no such choice.
     """
+    target = CLIP_SECONDS // n * HOPS_PER_SECOND
     downbeats = np.unique(downbeats)
     gaps = downbeats[None, :] - downbeats[:, None]
     weights = np.exp(-0.5 * ((gaps - target) / (0.15 * target)) ** 2)

@@ -14,6 +14,7 @@ from djnet.records import Clip, Manifest
 from djnet.rng import rng_for
 from djnet.spec import SAMPLE_RATE_HZ
 
+ANNOTATION_SUFFIXES = (".csv", ".cue", ".txt")
 _OVERHANG_SECONDS = 2.0  # the last part of an annotation may be that much longer than the audio
 
 
@@ -24,15 +25,16 @@ class Puzzle:
     id: str
     fragments: list[np.ndarray]  # log-mel [t_i, 128], not normalised
     truth: tuple[int, ...]
+    labels: tuple[str, ...] = ()  # of the fragments, where they have any: verse, chorus, titles
 
     @classmethod
-    def shuffled(cls, name: str, ordered: Sequence[np.ndarray]) -> "Puzzle":
+    def shuffled(cls, name: str, ordered: Sequence[np.ndarray], labels: Sequence[str] = ()) -> "Puzzle":
         """Shuffle fragments that are in their order; the same name is always shuffled the same way."""
         if len(ordered) < 2:
             raise ValueError(f"The puzzle {name!r} needs at least 2 fragments, got {len(ordered)}.")
         places = rng_for(0, "shuffle", name, len(ordered)).permutation(len(ordered))
         truth = tuple(int(place) for place in np.argsort(places))
-        return cls(name, [ordered[place] for place in places], truth)
+        return cls(name, [ordered[i] for i in places], truth, tuple(labels[i] for i in places) if labels else ())
 
 
 def jigsaw(clip: Clip, segmentation: str, n: int, protocol: str = "isolated", gap: int = 0) -> Puzzle:
@@ -67,23 +69,38 @@ def jigsaws(
             yield jigsaw(clip, segmentation, n, protocol, gap)
 
 
+def find_recordings(folder: Path) -> list[tuple[Path, Path]]:
+    """Audio files with their annotations beside them, of the same name: `song.wav` and `song.csv`, `.cue` or `.txt`."""
+    files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    sounds = {path.stem: path for path in files if path.suffix.lower() in audio.READABLE}
+    notes = {path.stem: path for path in files if path.suffix.lower() in ANNOTATION_SUFFIXES}
+    if alone := sounds.keys() - notes.keys():
+        path = sounds[min(alone)]
+        raise ValueError(f"{path} has no annotation beside it: write {path.stem}.csv with start, end and label.")
+    if alone := notes.keys() - sounds.keys():
+        raise ValueError(f"{notes[min(alone)]} has no audio of the same name beside it.")
+    if not sounds:
+        raise ValueError(f"{folder} holds no recordings.")
+    return [(sounds[name], notes[name]) for name in sorted(sounds)]
+
+
 def recording(path: Path, annotation: Path, limit: int | None = None) -> Puzzle:
     """The annotated parts of one recording: the sections of a song (sequencing), or the clips of a medley.
 
     Parts shorter than a second are joined to a neighbour; with a limit, only the first ones play (the paper's ten).
     Each part is transformed alone, so that nothing of its neighbours is in it.
     """
-    parts, _ = join_short(read_parts(annotation))
-    samples = audio.load(path)
+    parts = join_short(read_parts(annotation))[0][:limit]
+    known = parts[-1].end != float("inf")
+    samples = audio.load(path, seconds=parts[-1].end if known else None)
     seconds = len(samples) / SAMPLE_RATE_HZ
     pieces = []
-    for part in parts[:limit]:
-        if part.start + SHORTEST_SECONDS > seconds or (
-            part.end != float("inf") and part.end > seconds + _OVERHANG_SECONDS
-        ):
+    for part in parts:
+        late = part.end != float("inf") and part.end > seconds + _OVERHANG_SECONDS
+        if late or part.start + SHORTEST_SECONDS > seconds:
             raise ValueError(
                 f"{annotation}: the part at {part.start:g} s lies beyond the end of {path} ({seconds:.1f} s)."
             )
         last = len(samples) if part.end == float("inf") else round(part.end * SAMPLE_RATE_HZ)
         pieces.append(log_mel(samples[round(part.start * SAMPLE_RATE_HZ) : last]))
-    return Puzzle.shuffled(path.stem, pieces)
+    return Puzzle.shuffled(path.stem, pieces, [part.label for part in parts])

@@ -9,7 +9,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from djnet.convpool import can_fuse, convolve_and_pool
+from djnet.convpool import can_fuse, convolve_and_pool, convolve_then_pool
 from djnet.normalisation import MaskedBatchNorm, add_devices
 
 EPSILON = 1e-6
@@ -90,6 +90,9 @@ class ConvBlock(keras.layers.Layer):
         elif not training:  # fixed moments: the normalisation becomes part of the convolution
             scale, bias = self.normalise.affine(self.normalise.mean, self.normalise.variance)
             kernel *= tf.cast(scale, kernel.dtype)
+        if bias is not None and fusible and not training:  # the largest value is the largest before bias and ReLU too
+            pooled = convolve_then_pool(x, tf.cast(kernel, x.dtype), self.pool)
+            return tf.nn.relu(pooled + tf.cast(bias, x.dtype)), None
         x, valid = self._convolve(x, tf.cast(kernel, x.dtype), valid)
         normal = self.normalise(x, valid=valid, training=True) if bias is None else x + tf.cast(bias, x.dtype)
         x = tf.nn.relu(normal)

@@ -9,6 +9,7 @@ import numpy as np
 
 # All orders of three fragments. OPN's class k means that the fragments were given in the order ORDERS[k].
 ORDERS = tuple(permutations(range(3)))
+LISTWISE = ("tsn", "opn")  # models that look at three fragments at once
 
 
 class Kind(IntEnum):
@@ -54,7 +55,7 @@ def questions_for(model: str, n: int = 3, kinds: Collection[Kind] = tuple(Kind))
     Pairs of the given kinds; for TSN all orders of three fragments, of which one is right; for OPN all orders, each
     with its own answer.
     """
-    if model in ("tsn", "opn"):
+    if model in LISTWISE:
         if n != 3:
             raise ValueError(f"{model} compares three fragments, not {n}.")
         answers = range(len(ORDERS)) if model == "opn" else [int(order == ORDERS[0]) for order in ORDERS]

@@ -1,7 +1,8 @@
 """Fragments -> answers of a network: score matrices and orders, with each fragment embedded once."""
 
-from collections.abc import Iterator, Sequence
-from itertools import permutations
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, permutations
 from typing import Any, NamedTuple
 
 import keras
@@ -10,7 +11,13 @@ import tensorflow as tf
 
 from djnet.games import Puzzle
 from djnet.ordering import best_order
-from djnet.pairs import ORDERS
+from djnet.pairs import LISTWISE, ORDERS
+
+# Work is done in groups: so many fragments, and so many questions, of the usual length; fewer of longer ones.
+_FRAGMENTS_AT_ONCE = 128
+_QUESTIONS_AT_ONCE = 64  # more would not fit into a processor's cache
+_USUAL_FRAMES = 63
+_PUZZLES_AT_ONCE = 32
 
 
 class Embedded(NamedTuple):
@@ -33,8 +40,7 @@ def embed(model: keras.Model, frames: tf.Tensor, padded: bool = True, training: 
     # Fragment by fragment, so that taking one apart again is a plain slice.
     flat = tf.reshape(tf.transpose(frames, [1, 2, 0, 3, 4]), [-1, tf.shape(frames)[3], frames.shape[4]])
     flat = tf.ensure_shape(flat, [None, frames.shape[3], frames.shape[4]])
-    valid = tf.cast(tf.reduce_any(tf.not_equal(flat, 0), axis=-1), flat.dtype) if padded else None
-    x, valid = model.get_layer("embedding")(flat, valid, training=training)
+    x, valid = model.get_layer("embedding")(flat, _valid(flat) if padded else None, training=training)
 
     def apart(values: Any, side: int) -> list[Any]:
         if values is None:
@@ -44,101 +50,175 @@ def embed(model: keras.Model, frames: tf.Tensor, padded: bool = True, training: 
     return Embedded(apart(x, 0), apart(x, sides - 1), apart(valid, 0), apart(valid, sides - 1))
 
 
-def answer(model: keras.Model, embedded: Embedded, fragments: np.ndarray, training: bool = False) -> tf.Tensor:
-    """Logits of many questions about every puzzle: fragments int [Q, 2 or 3] -> [Q, B, classes]."""
+def answer(model: keras.Model, embedded: Embedded, questions: np.ndarray, training: bool = False) -> tf.Tensor:
+    """Logits of many questions about every puzzle: int [Q, 2 or 3] -> [Q, B, classes]."""
     comparison = model.get_layer("comparison")
     xs, masks = [], []
     for side, position in comparison.pieces:
         pieces, valid = (
             (embedded.ends, embedded.valid_ends) if side == "end" else (embedded.beginnings, embedded.valid_beginnings)
         )
-        xs.append(tf.concat([pieces[question[position]] for question in fragments], axis=0))
+        xs.append(tf.concat([pieces[question[position]] for question in questions], axis=0))
         masks.append(
-            None if valid[0] is None else tf.concat([valid[question[position]] for question in fragments], axis=0)
+            None if valid[0] is None else tf.concat([valid[question[position]] for question in questions], axis=0)
         )
     logits = comparison(xs, None if masks[0] is None else masks, training=training)
-    return tf.reshape(logits, [len(fragments), -1, comparison.classes])
+    return tf.reshape(logits, [len(questions), -1, comparison.classes])
 
 
-def score_puzzles(
-    model: keras.Model, puzzles: Sequence[Puzzle], mean: np.ndarray, std: np.ndarray, batch_size: int = 16
-) -> Iterator[np.ndarray]:
-    """Score matrices of many puzzles of one size, in their order: -> float32 [n, n] each."""
-    for frames, padded in _batches(model, puzzles, mean, std, batch_size):
-        yield from score_batch(model, frames, padded)
+def answers(model: keras.Model, frames: np.ndarray, questions: np.ndarray, padded: bool = True) -> np.ndarray:
+    """Logits of any questions about a pool of fragments: [F, S, L, 128], int [Q, 2 or 3] -> float32 [Q, classes].
+
+    Fragments and questions are taken in groups of about the same length, so that little of the work goes into padding.
+    """
+    lengths = np.full(len(frames), frames.shape[2])
+    if padded:
+        lengths = np.any(np.asarray(frames) != 0, axis=-1).sum(axis=-1).max(axis=-1)
+    groups = list(_groups(lengths, _FRAGMENTS_AT_ONCE))
+    embedded = [_embed_graph(model, tf.gather(frames, group)[:, :, : lengths[group[0]]], padded) for group in groups]
+    x, valid = (_joined(values, np.concatenate(groups)) for values in zip(*embedded, strict=True))
+
+    logits = np.empty((len(questions), model.get_layer("comparison").classes), np.float32)
+    stride = 1 if valid is None else frames.shape[2] / valid.shape[2]
+    longest = lengths[questions].max(axis=1)
+    for group in _groups(longest**2 / _USUAL_FRAMES, _QUESTIONS_AT_ONCE):
+        kept = math.ceil(longest[group[0]] / stride)
+        logits[group] = _compare_graph(model, x, valid, tf.constant(questions[group]), tf.constant(kept))
+    return logits
 
 
-def solve_puzzles(
-    model: keras.Model, puzzles: Sequence[Puzzle], mean: np.ndarray, std: np.ndarray, batch_size: int = 16
-) -> Iterator[tuple[int, ...]]:
-    """Orders of many puzzles of one size by the model's own rule."""
-    for frames, padded in _batches(model, puzzles, mean, std, batch_size):
-        yield from solve_batch(model, frames, padded)
+def _groups(lengths: np.ndarray, count: int) -> Iterator[np.ndarray]:
+    """Cut indices into groups, longest first: `count` of usual length make one, fewer of a greater length."""
+    order = np.argsort(-lengths, kind="stable")
+    while len(order):
+        size = max(1, int(count * min(1.0, _USUAL_FRAMES / lengths[order[0]])))
+        yield order[:size]
+        order = order[size:]
 
 
-def _batches(
-    model: keras.Model, puzzles: Sequence[Puzzle], mean: np.ndarray, std: np.ndarray, batch_size: int
-) -> Iterator[tuple[tf.Tensor, bool]]:
-    window = window_of(model)
-    for first in range(0, len(puzzles), batch_size):
-        group = puzzles[first : first + batch_size]
-        padded = not window or min(len(piece) for puzzle in group for piece in puzzle.fragments) < window
-        yield tf.constant(np.stack(_sides(group, mean, std, window))), padded
-
-
-def _sides(puzzles: Sequence[Puzzle], mean: np.ndarray, std: np.ndarray, window: int) -> list[np.ndarray]:
-    """Normalised fragments of puzzles, as `Fragments.frames`: [n, S, L, 128] each."""
-    length = window or max(len(piece) for puzzle in puzzles for piece in puzzle.fragments)
-    found = []
-    for puzzle in puzzles:
-        frames = np.zeros((len(puzzle.fragments), 2 if window else 1, length, len(mean)), np.float32)
-        for target, piece in zip(frames, puzzle.fragments, strict=True):
-            normal = (piece - mean) / std
-            target[0, : min(len(piece), length)] = normal[-length:]
-            target[-1, : min(len(piece), length)] = normal[:length]
-        found.append(frames)
-    return found
-
-
-def solve_batch(model: keras.Model, frames: tf.Tensor, padded: bool = True) -> list[tuple[int, ...]]:
-    """Put the fragments of every puzzle of a batch in order: -> B orders, each of n fragments."""
-    n = frames.shape[1]
-    if model.name in ("tsn", "opn"):
-        return [tuple(order) for order in _listwise(model, frames, padded)]
-    return [best_order(scores).order for scores in score_batch(model, frames, padded).reshape(-1, n, n)]
-
-
-def score_batch(model: keras.Model, frames: tf.Tensor, padded: bool = True) -> np.ndarray:
-    """Score matrices of puzzles: [B, n, S, L, 128] -> float32 [B, n, n], f(a, b) in row a and column b."""
-    n = int(frames.shape[1])
-    pairs = np.array(list(permutations(range(n), 2)))
-    logits = _answers(model, frames, pairs, padded)
-    scores = np.zeros((logits.shape[1], n, n), np.float32)
-    scores[:, pairs[:, 0], pairs[:, 1]] = tf.nn.softmax(logits)[..., 1].numpy().T
-    return scores
-
-
-def _listwise(model: keras.Model, frames: tf.Tensor, padded: bool) -> np.ndarray:
-    """The rules of TSN (the order it believes in most) and OPN (the order it says the fragments were given in)."""
-    if frames.shape[1] != 3:
-        raise ValueError(f"{model.name} orders three fragments, not {frames.shape[1]}.")
-    orders = np.array(ORDERS)
-    if model.name == "tsn":
-        return orders[np.argmax(_answers(model, frames, orders, padded)[..., 1].numpy(), axis=0)]
-    given = orders[np.argmax(_answers(model, frames, orders[:1], padded)[0].numpy(), axis=-1)]
-    return np.argsort(given, axis=1)  # piece i of the puzzle is number given[i] of the music
+def _joined(parts: Sequence[Any], order: np.ndarray) -> Any:
+    """Tensors [F, S, T, ...] of falling lengths T as one, back in the fragments' own order."""
+    if parts[0] is None:
+        return None
+    longest = parts[0].shape[2]
+    ends = [[[0, 0], [0, 0], [0, longest - part.shape[2]], *[[0, 0]] * (part.shape.rank - 3)] for part in parts]
+    return tf.gather(
+        tf.concat([tf.pad(part, end) for part, end in zip(parts, ends, strict=True)], 0), np.argsort(order)
+    )
 
 
 @tf.function(reduce_retracing=True)
-def _answers_graph(model: keras.Model, frames: tf.Tensor, fragments: tuple, padded: bool) -> tf.Tensor:
-    return answer(model, embed(model, frames, padded), np.array(fragments))
+def _embed_graph(model: keras.Model, frames: tf.Tensor, padded: bool) -> tuple[tf.Tensor, Any]:
+    """Embeddings and masks: [F, S, L, 128] -> [F, S, T, C], [F, S, T]."""
+    flat = tf.reshape(frames, [-1, *_sizes(frames)[1:]])
+    x, valid = model.get_layer("embedding")(flat, _valid(flat) if padded else None)
+    shape = [-1, frames.shape[1]]
+    return tf.reshape(x, [*shape, *_sizes(x)]), None if valid is None else tf.reshape(valid, [*shape, *_sizes(valid)])
 
 
-def _answers(model: keras.Model, frames: tf.Tensor, fragments: np.ndarray, padded: bool) -> tf.Tensor:
-    return _answers_graph(model, tf.convert_to_tensor(frames), tuple(map(tuple, fragments.tolist())), padded)
+@tf.function(reduce_retracing=True)
+def _compare_graph(model: keras.Model, x: tf.Tensor, valid: Any, questions: tf.Tensor, kept: tf.Tensor) -> tf.Tensor:
+    """Logits of questions about embedded fragments, of which the first `kept` frames matter: [Q, 2 or 3] -> [Q, C]."""
+    comparison = model.get_layer("comparison")
+    sides = x.shape[1]
+    places = [
+        questions[:, position] * sides + (0 if side == "end" else sides - 1) for side, position in comparison.pieces
+    ]
+
+    def taken(values: tf.Tensor) -> list[tf.Tensor]:
+        flat = tf.reshape(values, [-1, *_sizes(values)[1:]])
+        found = [tf.gather(flat, place) for place in places]
+        return found if valid is None or values.shape.rank < 3 else [piece[:, :kept] for piece in found]
+
+    return comparison(taken(x), None if valid is None else taken(valid))
+
+
+def score_puzzles(
+    model: keras.Model, puzzles: Iterable[Puzzle], mean: np.ndarray, std: np.ndarray
+) -> Iterator[np.ndarray]:
+    """Score matrices of many puzzles of any sizes, in their order: -> float32 [n, n] each."""
+    for sizes, frames, padded in _pools(model, puzzles, mean, std):
+        yield from _score_pool(model, frames, sizes, padded)
+
+
+def solve_puzzles(
+    model: keras.Model, puzzles: Iterable[Puzzle], mean: np.ndarray, std: np.ndarray
+) -> Iterator[tuple[int, ...]]:
+    """Orders of many puzzles of any sizes by the model's own rule."""
+    for sizes, frames, padded in _pools(model, puzzles, mean, std):
+        yield from _solve_pool(model, frames, sizes, padded)
+
+
+def solve_batch(model: keras.Model, frames: tf.Tensor, padded: bool = True) -> list[tuple[int, ...]]:
+    """Orders of a batch of puzzles: float32 [B, n, S, L, 128] as `Fragments.frames` -> B orders of n fragments."""
+    return list(
+        _solve_pool(model, tf.reshape(frames, [-1, *frames.shape[2:]]), [frames.shape[1]] * len(frames), padded)
+    )
+
+
+def score_batch(model: keras.Model, frames: tf.Tensor, padded: bool = True) -> np.ndarray:
+    """Score matrices of a batch: [B, n, S, L, 128] -> float32 [B, n, n], f(a, b) in row a and column b."""
+    frames = tf.convert_to_tensor(frames)
+    pool = tf.reshape(frames, [-1, *frames.shape[2:]])
+    return np.stack(list(_score_pool(model, pool, [frames.shape[1]] * len(frames), padded)))
+
+
+def _pools(
+    model: keras.Model, puzzles: Iterable[Puzzle], mean: np.ndarray, std: np.ndarray
+) -> Iterator[tuple[list[int], tf.Tensor, bool]]:
+    """The fragments of some puzzles at a time: sizes of the puzzles, normalised [F, S, L, 128], is any padded."""
+    window = window_of(model)
+    waiting = iter(puzzles)
+    while group := list(islice(waiting, _PUZZLES_AT_ONCE)):
+        pieces = [piece for puzzle in group for piece in puzzle.fragments]
+        length = window or max(map(len, pieces))
+        frames = np.zeros((len(pieces), 2 if window else 1, length, len(mean)), np.float32)
+        for target, piece in zip(frames, pieces, strict=True):
+            kept = min(len(piece), length)
+            target[0, :kept] = (piece[-length:] - mean) / std
+            target[-1, :kept] = (piece[:length] - mean) / std
+        yield [len(puzzle.fragments) for puzzle in group], tf.constant(frames), min(map(len, pieces)) < length
+
+
+def _score_pool(model: keras.Model, frames: tf.Tensor, sizes: list[int], padded: bool) -> Iterator[np.ndarray]:
+    pairs = [np.array(list(permutations(range(n), 2))) for n in sizes]
+    logits = _answers_by_puzzle(model, frames, sizes, pairs, padded)
+    for n, asked, found in zip(sizes, pairs, logits, strict=True):
+        scores = np.zeros((n, n), np.float32)
+        scores[asked[:, 0], asked[:, 1]] = tf.nn.softmax(found)[:, 1]
+        yield scores
+
+
+def _solve_pool(model: keras.Model, frames: tf.Tensor, sizes: list[int], padded: bool) -> Iterator[tuple[int, ...]]:
+    """Pairwise models: the best sum. TSN: the order it believes in most. OPN: the order it says they were given in."""
+    if model.name not in LISTWISE:
+        yield from (best_order(scores).order for scores in _score_pool(model, frames, sizes, padded))
+        return
+    if wrong := [n for n in sizes if n != 3]:
+        raise ValueError(f"{model.name} orders three fragments, not {wrong[0]}.")
+    orders = np.array(ORDERS)
+    asked = orders if model.name == "tsn" else orders[:1]
+    for logits in _answers_by_puzzle(model, frames, sizes, [asked] * len(sizes), padded):
+        # Piece i of an OPN's puzzle is number given[i] of the music.
+        found = orders[np.argmax(logits[:, 1])] if model.name == "tsn" else np.argsort(orders[np.argmax(logits[0])])
+        yield tuple(found.tolist())
+
+
+def _answers_by_puzzle(
+    model: keras.Model, frames: tf.Tensor, sizes: list[int], questions: list[np.ndarray], padded: bool
+) -> list[np.ndarray]:
+    """Each puzzle asks its own questions about its own fragments, all of them in one pool."""
+    firsts = np.cumsum([0, *sizes[:-1]])
+    pooled = np.concatenate([asked + first for asked, first in zip(questions, firsts, strict=True)])
+    return np.split(answers(model, frames, pooled, padded), np.cumsum([len(asked) for asked in questions])[:-1])
 
 
 def _sizes(values: tf.Tensor) -> Sequence[Any]:
     """Sizes behind the first, static where they are known."""
     dynamic = tf.shape(values)
     return [size if size is not None else dynamic[i] for i, size in enumerate(values.shape[1:], 1)]
+
+
+def _valid(frames: tf.Tensor) -> tf.Tensor:
+    """1 for frames and 0 for padding, which is zero in every bin: [..., 128] -> [...]."""
+    return tf.cast(tf.reduce_any(tf.not_equal(frames, 0), axis=-1), frames.dtype)

@@ -60,7 +60,8 @@ def claim(run: Run, manifest: Manifest, folder: Path) -> None:
         return
     versions = {"djnet": djnet.__version__, "tensorflow": tf.__version__, "keras": keras.__version__}
     versions |= {"python": platform.python_version(), "numpy": np.__version__}
-    write_json(path, facts | {"commit": commit(), "versions": versions, "finished": False})
+    moments = {"mean": manifest.mean.tolist(), "std": manifest.std.tolist()}
+    write_json(path, facts | {"commit": commit(), "versions": versions, "finished": False} | moments)
 
 
 def finish(folder: Path, progress: Progress) -> None:

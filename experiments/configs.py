@@ -31,7 +31,7 @@ class Run:
     epochs: int = 40
     patience: int = 0  # epochs without a better validation score after which to stop; 0 for never
     l2: float = 1e-4
-    shift: bool = True  # draw the clip's start anew in every epoch (equal cuts only)
+    redraw: bool = True  # draw the cuts anew in every epoch: the start of equal ones, the choice of downbeats
     spec_augment: bool = False
     gap_seconds: float = 0.0  # taken away on each side of every cut
     seed: int = 0
@@ -133,6 +133,7 @@ EXPERIMENTS: dict[str, Run] = {
     **{f"table3/{cut}/{model}": Run(model, cut) for cut in ("fixed", "downbeat") for model in ("sn", "cin", "sen")},
     **{f"table4/{cut}": Run("sen", cut) for cut in ("fixed", "downbeat")},
     **{f"table5/{name}": Run("sen", "downbeat", **changes) for name, changes in ABLATIONS.items()},
+    "boundary/sen": Run("sen", gap_seconds=0.5),
 }
 
 

@@ -232,7 +232,7 @@ def training_batches(run: Run, manifest: Manifest, epoch: int, full_batches: boo
         gap=seconds_to_hops(run.gap_seconds),
         batch_size=run.batch_clips,
         shuffle=Keyed(run.seed, epoch),
-        shift=run.shift and run.segmentation == "fixed",
+        redraw=run.redraw,
         drop_remainder=full_batches,
     )
     # Several machines share every batch, as several devices do; each reads all files and keeps its part.

@@ -13,7 +13,7 @@ import logging
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from djnet.records import FEATURES, MANIFEST, SPLITS, Clip, Manifest, RecordsErr
 from djnet.spec import CLIP_SECONDS, JIGSAW_SIZES
 from preprocessing import job, splits, storage
 from preprocessing.clips import Planned, Settings, choose_starts, prepare
-from preprocessing.corpora import Corpus, Skipped, Track, folder, free, synthetic
+from preprocessing.corpora import TRACK_LIST, Corpus, Skipped, Track, folder, free, synthetic
 from preprocessing.engines import NAMES, Engine, engine_for
 from preprocessing.madmom_compat import MadmomMissingError, madmom
 from preprocessing.shards import Part, Parts, write_shards
@@ -90,6 +90,7 @@ def build(
             "settings": asdict(settings) | {"split": list(settings.split)},
         }
         parts = Parts(output)
+        write_tracks(output / TRACK_LIST, tracks, corpus)
         if (found := _finished(output, about, compress)) is not None:
             log.info("%s is up to date.", output)
             parts.remove()
@@ -114,13 +115,24 @@ def build(
 
 def write_skipped(path: Path, skipped: list[Skipped]) -> None:
     """List what was left out, and why."""
+    _write_csv(path, ("path", "reason"), [(item.path, item.reason) for item in skipped])
+
+
+def write_tracks(path: Path, tracks: list[Planned], corpus: Corpus) -> None:
+    """List the tracks with their files on this machine: mixes and the report play them."""
+    licences = {track.id: track.licence for track in corpus.tracks}
+    rows = [(track.id, track.path, track.group, track.split, licences[track.id]) for track in tracks]
+    _write_csv(path, ("track", "path", "group", "split", "licence"), rows)
+
+
+def _write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     with (
         whole_file(path) as partial,
         open(partial, "w", newline="", encoding="utf-8", errors="backslashreplace") as file,
     ):
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["path", "reason"])
-        writer.writerows((item.path, item.reason) for item in skipped)
+        writer.writerow(header)
+        writer.writerows(rows)
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ import numpy as np
 from djnet import audio, spec
 from djnet.features import log_mel
 from djnet.files import whole_file
-from djnet.fragments import downbeat_cuts, equal_cuts
+from djnet.fragments import downbeat_cuts, downbeat_hops, equal_cuts
 from djnet.pairs import pairs_of
 from djnet.records import SPLITS, Clip, Segmentation
 from djnet.rng import rng_for
@@ -164,12 +164,10 @@ def _clip(track: Planned, span: _Span, samples: np.ndarray, beats: np.ndarray, s
 def _segmentations(span: _Span, beats: np.ndarray, rng: np.random.Generator) -> dict[str, Segmentation]:
     """The cuts of every game: equal ones always, at downbeats where the music has enough of them."""
     found = {}
-    downbeats = np.round(beats[beats[:, 1] == 1, 0] * spec.HOPS_PER_SECOND).astype(np.int64)
-    downbeats = downbeats[downbeats <= span.hops]
+    downbeats = downbeat_hops(beats, span.hops)
     for n in spec.JIGSAW_SIZES:
         found[f"fixed/{n}"] = Segmentation(span.offset + equal_cuts(spec.CLIP_HOPS, n), pairs_of(n))
-        target = spec.CLIP_SECONDS // n * spec.HOPS_PER_SECOND
-        if (cuts := downbeat_cuts(downbeats, n, target, rng)) is not None:
+        if (cuts := downbeat_cuts(downbeats, n, rng)) is not None:
             found[f"downbeat/{n}"] = Segmentation(cuts, pairs_of(n))
     return found
 

@@ -1,5 +1,6 @@
 """How every job starts and ends: flags in, one clear line and an exit code out."""
 
+import argparse
 import importlib
 import os
 import sys
@@ -21,7 +22,7 @@ class JobError(ValueError):
 
 def run(main: Callable[[Sequence[str]], int | None]) -> None:
     """Parse the flags and run `main`; exit code 2 for wrong flags or input, 130 after Ctrl-C."""
-    app.run(lambda argv: _guarded(main, argv), flags_parser=_parse)
+    app.run(lambda argv: guarded(main, argv), flags_parser=_parse)
 
 
 def _parse(argv: Sequence[str]) -> list[str]:
@@ -31,7 +32,16 @@ def _parse(argv: Sequence[str]) -> list[str]:
         fail(f"{error} (--help lists the flags)")
 
 
-def _guarded(main: Callable[[Sequence[str]], int | None], argv: Sequence[str]) -> int:
+class Parser(argparse.ArgumentParser):
+    """A command line of words and options whose mistakes are one line and exit code 2, as those of flags are."""
+
+    def error(self, message: str) -> NoReturn:
+        """End with the mistake and where to read more."""
+        fail(f"{message} ({self.prog} --help explains)")
+
+
+def guarded(main: Callable[[Sequence[str]], int | None], argv: Sequence[str]) -> int:
+    """Run `main`: -> its exit code; what a person can put right ends the program with one line."""
     try:
         return main(argv) or 0
     except (JobError, AudioError, RecordsError, MadmomMissingError) as error:

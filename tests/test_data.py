@@ -3,7 +3,7 @@ import pytest
 
 from djnet import spec
 from djnet.data import Keyed, fragment_batches
-from djnet.fragments import cut_frames
+from djnet.fragments import cut_frames, downbeat_hops
 
 
 def _first_batch(records, **options):
@@ -35,14 +35,28 @@ def test_a_pass_sees_every_clip_once_and_the_key_decides_the_order(records):
     assert np.array_equal(np.sort(plain, axis=0), np.sort(one, axis=0))
 
 
-def test_shifted_clips_stay_inside_their_records_and_can_be_repeated(records):
-    def batch(epoch, shift=True):
-        return _first_batch(records, shuffle=Keyed(0, epoch), shift=shift)
+@pytest.mark.parametrize("segmentation", ["fixed", "downbeat"])
+def test_cuts_drawn_anew_stay_inside_their_records_and_can_be_repeated(records, segmentation):
+    def batch(epoch, redraw=True):
+        return _first_batch(records, segmentation=segmentation, shuffle=Keyed(0, epoch), redraw=redraw)
 
     assert np.array_equal(batch(0).frames, batch(0).frames)
-    assert not np.array_equal(batch(0).frames, batch(0, shift=False).frames)
-    assert not np.array_equal(batch(0).frames, batch(1).frames)
-    assert np.isfinite(batch(0).frames).all() and np.all(np.any(batch(0).frames != 0, axis=-1)[:, :, :, :300])
+    for other in (batch(0, redraw=False), batch(1)):
+        assert not np.array_equal(batch(0).lengths, other.lengths) or not np.array_equal(batch(0).frames, other.frames)
+    frames, lengths = batch(0).frames.numpy()[:, :, 0], batch(0).lengths.numpy()
+    assert np.isfinite(frames).all() and np.array_equal(np.any(frames != 0, axis=-1).sum(axis=-1), lengths)
+
+
+def test_downbeats_drawn_anew_are_downbeats(records):
+    """Every fragment begins where the record has a downbeat."""
+    starts = set()
+    for clip in records.read_clips("train"):
+        mel = (clip.mel.astype(np.float32) - records.mean) / records.std
+        places = downbeat_hops(clip.beats, len(mel) + 3)
+        starts |= {mel[place].tobytes() for place in places if place < len(mel)}
+    for epoch in range(2):
+        batch = _first_batch(records, segmentation="downbeat", shuffle=Keyed(0, epoch), redraw=True)
+        assert all(frame.tobytes() in starts for frame in batch.frames.numpy()[:, :, 0, 0].reshape(-1, spec.MEL_BINS))
 
 
 @pytest.mark.parametrize("segmentation", ["fixed", "downbeat"])
@@ -75,5 +89,5 @@ def test_a_gap_takes_frames_away_on_both_sides_of_a_cut(records):
 def test_wrong_arguments(records):
     with pytest.raises(ValueError, match="Unknown protocol"):
         fragment_batches(records, "train", 3, protocol="leaky")
-    with pytest.raises(ValueError, match="can be shifted"):
-        fragment_batches(records, "train", 3, segmentation="downbeat", shuffle=Keyed(0, 0), shift=True)
+    with pytest.raises(ValueError, match="drawn anew only with `shuffle`"):
+        fragment_batches(records, "train", 3, redraw=True)

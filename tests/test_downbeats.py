@@ -124,9 +124,10 @@ def test_without_madmom_one_line_says_how_to_build_it(monkeypatch):
 )
 @settings(max_examples=300, deadline=None)
 def test_cuts_are_downbeats_about_as_far_apart_as_asked(bar, count, n, seed):
-    places = np.cumsum(np.random.default_rng(seed).uniform(0.9, 1.1, count)) * bar
-    target = 24 // n
-    cuts = downbeat_cuts(places, n, target, np.random.default_rng(seed))
+    places = np.cumsum(np.random.default_rng(seed).uniform(0.9, 1.1, count)) * bar * spec.HOPS_PER_SECOND
+    target = 24 // n * spec.HOPS_PER_SECOND
+    bar *= spec.HOPS_PER_SECOND
+    cuts = downbeat_cuts(places, n, np.random.default_rng(seed))
     if cuts is None:
         # Then even the fewest bars a fragment may have are too many, or a bar is too long.
         fewest = max(1, np.ceil(target / 2 / (bar * 0.9)))
@@ -135,15 +136,15 @@ def test_cuts_are_downbeats_about_as_far_apart_as_asked(bar, count, n, seed):
     assert len(cuts) == n + 1 and set(cuts) <= set(places)
     gaps = np.diff(cuts)
     assert (gaps >= target / 2).all() and (gaps <= 2 * target).all()
-    again = downbeat_cuts(places, n, target, np.random.default_rng(seed))
+    again = downbeat_cuts(places, n, np.random.default_rng(seed))
     assert again is not None and np.array_equal(cuts, again)
 
 
 def test_cuts_are_near_the_target_and_differ_between_draws(rng):
-    places = np.arange(0.0, 30.0, 2.0)
-    draws = [cuts for _ in range(50) if (cuts := downbeat_cuts(places, 3, 8, rng)) is not None]
+    places = np.arange(0.0, 30.0, 2.0) * spec.HOPS_PER_SECOND
+    draws = [cuts for _ in range(50) if (cuts := downbeat_cuts(places, 3, rng)) is not None]
     assert len(draws) == 50 and len({tuple(cuts) for cuts in draws}) > 10
-    assert abs(np.mean([np.diff(cuts) for cuts in draws]) - 8) < 0.7
+    assert abs(np.mean([np.diff(cuts) for cuts in draws]) - 8 * spec.HOPS_PER_SECOND) < 30
 
 
 def test_records_have_beats_and_cuts_at_downbeats(records):

@@ -2,9 +2,9 @@ import json
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import keras
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -12,9 +12,12 @@ from djnet import scoring
 from djnet.games import jigsaws
 from djnet.models import build
 from experiments import tables
+from experiments.arena import Arena
 from experiments.checkpoints import run_folder
 from experiments.configs import EXPERIMENTS, experiment
 from experiments.training import train
+from preprocessing import mixes
+from preprocessing.corpora import Corpus
 from tests.test_models import TINY
 
 
@@ -28,31 +31,81 @@ def runs(records, tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def recordings(songs: Corpus, records, tmp_path_factory):
+    """Songs with their sections, and mixes: folders as `make rwc` and `make mixes` leave them."""
+    folder = tmp_path_factory.mktemp("recordings")
+    for track in songs.tracks[:4]:
+        path = Path(track.path)
+        (folder / path.name).symlink_to(path)
+        (folder / f"{path.stem}.csv").symlink_to(path.with_name(f"{path.stem}.sections.csv"))
+    paths = {track.id: track.path for track in songs.tracks}
+    medleys = tmp_path_factory.mktemp("medleys")
+    clips = {clip.track: clip for split in ("train", "valid", "test") for clip in records.read_clips(split)}
+    sources = [mixes.Source(name, paths[name], clip.start, clip.beats) for name, clip in clips.items()]
+    for number in range(2):
+        mixes.make(number, sources[number : number + 7], medleys)
+    return folder, medleys
+
+
 def _run(*flags: str) -> subprocess.CompletedProcess:
     return subprocess.run(
         [sys.executable, "-m", "experiments.evaluate", *flags], capture_output=True, text=True, timeout=300
     )
 
 
-def test_the_command_writes_a_table_and_a_second_run_the_same(records, runs, tmp_path):
-    flags = [f"--data={records.folder}", f"--runs={runs}", f"--output={tmp_path}", "--table=2"]
-    done = _run(*flags)
-    assert done.returncode == 0, done.stderr
-    table = pd.read_csv(tmp_path / "table2.csv").set_index("method")
+def test_three_games_from_records_to_tables_and_a_second_run_the_same(records, runs, recordings, tmp_path):
+    """The whole chain by its commands: tables 2 and 4, again, from predictions alone, and compared."""
+    sequencing, medleys = recordings
+    flags = [f"--data={records.folder}", f"--runs={runs}", f"--sequencing={sequencing}", f"--medleys={medleys}"]
+    for output in ("one", "two"):
+        done = _run(*flags, f"--output={tmp_path / output}")
+        assert done.returncode == 0, done.stderr
+    table = pd.read_csv(tmp_path / "one" / "table2.csv").set_index("method")
     assert list(table.index) == ["random", "continuity", "sn", "ccsn", "cin", "tsn", "opn", "sen", "sen (greedy)"]
     played = table[table.reason.isna()]
     assert set(played.index) == {"random", "continuity", "tsn", "sen", "sen (greedy)"}
     assert (played.puzzles == records.clips("test")).all()
     assert (played.global_low <= played["global"]).all() and (played["global"] <= played.global_high).all()
     assert (played["global"] <= played.pairwise + 1e-9).all()
+    assert table.loc["tsn", "versus"] == "sen fixed" and 0 <= table.loc["tsn", "p_value"] <= 1
     missing = table[table.reason.notna()]
     assert missing["global"].isna().all()
     assert missing.reason.str.startswith("no finished run: python -m experiments.train --experiment=table2/").all()
     assert table.loc["sen", "paper_global"] == 0.994 and table.loc["sen", "corpus"] == "synthetic"
     assert "Table 2" in done.stdout and "0.996 (0.994)" in done.stdout
-    before = (tmp_path / "table2.csv").read_text()
-    assert _run(*flags).returncode == 0
-    assert (tmp_path / "table2.csv").read_text() == before
+
+    games = pd.read_csv(tmp_path / "one" / "table4.csv").set_index(["game", "method", "segmentation"])
+    assert games.loc[("sequencing", "sen", "fixed"), "puzzles"] == 4
+    assert games.loc[("medley", "sen", "fixed"), ["puzzles", "n"]].tolist() == [2, 7]
+    assert "no finished run" in games.loc[("sequencing", "sen", "downbeat"), "reason"]
+    songs = pd.read_csv(tmp_path / "one" / "sequencing_errors.csv")
+    assert len(songs) == 4 and songs.right.str.startswith("I-V").all()
+    assert "4 songs" in (tmp_path / "one" / "sequencing_errors.txt").read_text()
+
+    again = _run(*flags, f"--output={tmp_path / 'one'}", "--recompute")
+    assert again.returncode == 0, again.stderr
+    for number in "2345":
+        one, two = ((tmp_path / output / f"table{number}.csv").read_text() for output in ("one", "two"))
+        assert pd.read_csv(tmp_path / "one" / f"table{number}.csv")["global"].notna().any()
+        if number != "5":  # what has no predictions says so
+            assert [line.split(",no ")[0] for line in one.splitlines()] == [
+                line.split(",no ")[0] for line in two.splitlines()
+            ]
+    tables_to_compare = [str(tmp_path / output / "table4.csv") for output in ("two", "one")]
+    compared = subprocess.run(
+        [sys.executable, "-m", "experiments.compare", *tables_to_compare], capture_output=True, text=True
+    )
+    assert compared.returncode == 0 and "0 worse" in compared.stdout, compared.stdout + compared.stderr
+
+
+def test_predictions_of_another_run_are_not_taken(records, runs, tmp_path):
+    cells = [cell for cell in tables.CELLS["2"] if cell.method == "sen"]
+    settings = (records, runs, "compact", "isolated", 0)
+    (row,) = Arena(*settings, 4, answers=tmp_path).play(cells)
+    assert Arena(*settings, 4, answers=tmp_path, recompute=True).play(cells)[0] == row
+    (refused,) = Arena(*settings, 3, answers=tmp_path, recompute=True).play(cells)
+    assert "holds predictions of another run" in refused["reason"] and refused["global"] == ""
 
 
 def test_a_rerun_replaces_its_own_rows_only(tmp_path):
@@ -69,28 +122,36 @@ def test_runs_on_other_music_and_unfinished_runs_are_not_used(records, runs, tmp
     (found,) = runs.glob("*/sen-*")
     other = tmp_path / "music" / found.name
     shutil.copytree(found, other)
-    arena = tables.Arena(records, tmp_path, "compact", "isolated", 0, 5)
     cells = [cell for cell in tables.CELLS["2"] if cell.method == "sen"]
-    assert arena.play(cells)[0]["reason"] == ""
+    assert Arena(records, tmp_path, limit=5).play(cells)[0]["reason"] == ""
     facts = json.loads((found / "run.json").read_text())
     (other / "run.json").write_text(json.dumps(facts | change))
-    (row,) = arena.play(cells)
-    assert "no finished run" in row["reason"] and "global" not in row
+    (row,) = Arena(records, tmp_path, limit=5).play(cells)
+    assert "no finished run" in row["reason"] and row["global"] == ""
+
+
+def test_recordings_that_cannot_be_used(records, runs, tmp_path, write_tone):
+    write_tone(tmp_path / "song.wav", seconds=8)
+    flags = [f"--data={records.folder}", f"--runs={runs}", f"--output={tmp_path / 'out'}", "--table=4"]
+    for text, said in (
+        (None, "song.wav has no annotation beside it"),
+        ("start,end,label\n0,4,a\n3,8,b\n", "song.csv, line 3: begins at 3 s, before the part above it ends"),
+        ("start,end,label\n0,4,a\n4,80,b\n", "song.csv: the part at 4 s lies beyond the end"),
+    ):
+        if text is not None:
+            (tmp_path / "song.csv").write_text(text)
+        done = _run(*flags, f"--sequencing={tmp_path}")
+        assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    done = _run(*flags, f"--medleys={tmp_path / 'nowhere'}")
+    assert done.returncode == 2 and "nowhere: there is no such folder" in done.stderr
 
 
 def test_every_cell_names_an_experiment_and_the_papers_value():
-    for cells in tables.CELLS.values():
+    for table, cells in tables.CELLS.items():
         for cell in cells:
             assert not cell.experiment or cell.experiment in EXPERIMENTS
-            assert (cell.paper is not None) == bool(cell.experiment and "greedy" not in cell.method)
-
-
-def test_the_interval_holds_the_mean_and_shrinks(rng):
-    for count in (50, 5_000):
-        values = (rng.random(count) < 0.7).astype(float)
-        low, high = tables.interval(values)
-        assert low <= values.mean() <= high
-        assert high - low == pytest.approx(2 * 1.96 * np.sqrt(0.21 / count), rel=0.25)
+            reported = table.isdigit() and bool(cell.experiment) and "greedy" not in cell.method
+            assert (cell.paper is not None) == reported
 
 
 @pytest.mark.parametrize("window", [0.0, 0.7])
@@ -98,7 +159,7 @@ def test_scores_of_many_puzzles_are_those_of_the_pair_model(records, window):
     model = build("sen", "compact", window_seconds=window, **TINY)
     assert isinstance(model, keras.Model)
     puzzles = list(jigsaws(records, "test", "downbeat", 4, limit=3))
-    found = list(scoring.score_puzzles(model, puzzles, records.mean, records.std, batch_size=2))
+    found = list(scoring.score_puzzles(model, puzzles, records.mean, records.std))
     for puzzle, scores in zip(puzzles, found, strict=True):
         a, b = (((piece - records.mean) / records.std)[None] for piece in puzzle.fragments[:2])
         assert scores[0, 1] == pytest.approx(float(model([a, b])[0]), abs=1e-5)

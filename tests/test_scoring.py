@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 
 from djnet import scoring, spec
+from djnet.games import Puzzle
 from djnet.models import build
 from djnet.ordering import best_order
 from djnet.pairs import ORDERS, questions_for
@@ -88,15 +89,37 @@ def test_list_wise_models_order_by_their_own_rule(given, monkeypatch):
     for name in ("tsn", "opn"):
         model = build(name, "compact", **TINY)
 
-        def perfect(model, frames, fragments, padded):
+        def perfect(model, frames, questions, padded):
             if model.name == "tsn":
-                return tf.constant([[[0.0, float(tuple(order) == right)]] for order in fragments.tolist()])
-            return tf.one_hot([[ORDERS.index(given)]], 6)
+                return np.array([[0.0, float(tuple(order) == right)] for order in questions.tolist()])
+            return np.eye(6)[[ORDERS.index(given)]]
 
-        monkeypatch.setattr(scoring, "_answers", perfect)
+        monkeypatch.setattr(scoring, "answers", perfect)
         assert scoring.solve_batch(model, tf.zeros([1, 3, 2, 63, 128])) == [right]
 
 
 def test_list_wise_models_refuse_more_than_three():
     with pytest.raises(ValueError, match="tsn orders three fragments, not 4"):
         scoring.solve_batch(build("tsn", "compact", **TINY), tf.zeros([1, 4, 2, 63, 128]))
+
+
+@pytest.mark.parametrize(
+    ("name", "window", "stride"),
+    [("sen", 0.0, 1), ("sen", 0.0, 2), ("sen", 0.7, 1), ("sn", 0.0, 1), ("cin", 0.0, 1), ("ccsn", 0.0, 1)],
+)
+def test_puzzles_of_any_sizes_are_scored_as_alone(name, window, stride, rng, monkeypatch):
+    """In groups of a few, chosen by length, each puzzle and each pair gets the score it gets by itself."""
+    model = build(name, "compact", window_seconds=window, stride=stride, **TINY)
+    mean, std = rng.standard_normal(spec.MEL_BINS), rng.uniform(0.5, 2, spec.MEL_BINS)
+    puzzles = [
+        Puzzle(str(n), [rng.standard_normal((t, spec.MEL_BINS)) for t in rng.integers(20, 90, n)], tuple(range(n)))
+        for n in (2, 4)
+    ]
+    monkeypatch.setattr(scoring, "_QUESTIONS_AT_ONCE", 4)
+    monkeypatch.setattr(scoring, "_FRAGMENTS_AT_ONCE", 3)
+    found = list(scoring.score_puzzles(model, puzzles, mean, std))
+    for puzzle, scores in zip(puzzles, found, strict=True):
+        assert scores.shape == (len(puzzle.fragments),) * 2
+        normal = [((piece - mean) / std)[None].astype(np.float32) for piece in puzzle.fragments]
+        for a, b in permutations(range(len(normal)), 2):
+            assert scores[a, b] == pytest.approx(float(model([normal[a], normal[b]])[0]), abs=1e-5)

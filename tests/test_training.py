@@ -168,9 +168,7 @@ def test_a_batch_that_cannot_fit_is_refused_before_it_starts():
 def test_a_model_that_always_answers_alike_is_not_right(records, monkeypatch):
     """OPN that names one order whatever it hears must score by chance in validation."""
     run = replace(RUN, model="opn")
-    monkeypatch.setattr(
-        scoring, "_answers", lambda model, frames, fragments, padded: tf.one_hot([[5] * len(frames)], 6)
-    )
+    monkeypatch.setattr(scoring, "answers", lambda model, frames, questions, padded: np.eye(6)[[5] * len(questions)])
     everything = [
         validate(build_model("opn", "compact", **TINY), run, records, split) for split in ("train", "valid", "test")
     ]

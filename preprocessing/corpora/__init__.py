@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+TRACK_LIST = "tracks.csv"  # beside the records: each track with its file on this machine, its split and licence
+
 
 @dataclass(frozen=True)
 class Track:

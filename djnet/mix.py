@@ -1,0 +1,320 @@
+"""Clips in their order -> one waveform: beats matched, cross-faded on downbeats, equally loud.
+
+A join is one of three kinds. `blend`: the last bars of one clip and the first bars of the next sound together, both
+stretched bar by bar (the pitch stays) so that their downbeats coincide and the tempo goes gradually from the one to the
+other; the highs cross-fade with equal power, the lows change places in the middle within a beat. `cut`: on the
+downbeat, where the tempos are too far apart. `fade`: a short cross-fade, where there are no downbeats to cut at.
+"""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.signal
+
+RATE_HZ = 44_100
+LIMIT = 0.08  # largest change of tempo
+LOUDNESS_LUFS = -14.0
+PEAK_DB = -1.1  # true peak, a little below the -1 dB that is promised
+
+_CUT_SECONDS = 0.02
+_FADE_SECONDS = 1.0
+_ENDING_SECONDS = 2.0
+_SEAM_SECONDS = 0.015  # on each side of a place where the stretch changes
+_CONTEXT_SECONDS = 0.15  # around a piece that is stretched
+_CROSSOVER_HZ = 180.0
+_LARGEST_GAIN = 100.0  # of a clip; what is quieter still is meant to be
+# Bars of the first and of the second clip that last as long as each other: also double and half tempo.
+_STEPS = ((1, 1), (2, 1), (1, 2))
+
+
+@dataclass(frozen=True)
+class Part:
+    """A clip: samples [N] or [N, 2] at 44,100 Hz, beats [K, 2] (seconds from the first sample, position in the bar).
+
+    The clip goes from `start` to `end` (seconds); what the samples hold beyond is used at its edges only. To be
+    joined on downbeats, it begins and ends on one.
+    """
+
+    samples: np.ndarray
+    beats: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
+    start: float = 0.0
+    end: float | None = None
+
+    @property
+    def last(self) -> float:
+        """The end of the clip in seconds of its samples."""
+        return len(self.samples) / RATE_HZ if self.end is None else self.end
+
+    @property
+    def downbeats(self) -> np.ndarray:
+        """Downbeats of the clip, with its beginning and its end; none if it does not begin and end on one: [K]."""
+        times = self.beats[self.beats[:, 1] == 1, 0]
+        near = 0.05
+        inside = times[(times > self.start - near) & (times < self.last + near)]
+        if len(inside) < 2 or abs(inside[0] - self.start) > near or abs(inside[-1] - self.last) > near:
+            return np.zeros(0)
+        return np.concatenate([[self.start], inside[1:-1], [self.last]])
+
+    @property
+    def meter(self) -> int:
+        """Beats in a bar; 0 without beats."""
+        return int(self.beats[:, 1].max()) if len(self.beats) else 0
+
+
+@dataclass(frozen=True)
+class Join:
+    """Where two clips meet in the mix, in seconds; `stretch` is the largest change of speed in it, 0.02 for 2%."""
+
+    kind: str
+    start: float
+    middle: float
+    end: float
+    bars: int
+    stretch: float
+    reason: str  # why it is not a blend
+
+
+@dataclass(frozen=True)
+class Mix:
+    """The mix: samples float32 [N, 2], the span of every clip and its beats in seconds of the mix, and the joins."""
+
+    samples: np.ndarray
+    clips: list[tuple[float, float]]
+    beats: list[np.ndarray]  # of every clip [K, 2]
+    joins: list[Join]
+
+    @property
+    def cuts(self) -> list[float]:
+        """The middle of every join, between the beginning and the end of the mix."""
+        return [0.0, *(join.middle for join in self.joins), len(self.samples) / RATE_HZ]
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """A join before it is placed: times in the first and the second clip that shall coincide, and the steps between."""
+
+    kind: str
+    before: np.ndarray  # [m + 1]
+    after: np.ndarray  # [m + 1]
+    seconds: np.ndarray  # [m]: how long each step lasts in the mix
+    reason: str = ""
+
+    @property
+    def stretch(self) -> float:
+        speeds = np.concatenate([np.diff(self.before), np.diff(self.after)]) / np.tile(self.seconds, 2)
+        return float(np.exp(np.abs(np.log(speeds)).max()) - 1) if self.kind == "blend" else 0.0
+
+
+def render(parts: Sequence[Part], bars: int = 2, loudness: float = LOUDNESS_LUFS, peak_db: float = PEAK_DB) -> Mix:
+    """Join clips to one mix; blends last up to `bars` bars (no more than half of a clip), 0 for cuts only.
+
+    Every clip is brought to the same loudness (LUFS), measured where it is the louder one; all are turned down together
+    if the true peak would pass `peak_db`.
+    """
+    if not parts:
+        raise ValueError("A mix needs at least one clip.")
+    plans = [_plan(a, b, bars) for a, b in itertools.pairwise(parts)]
+    maps = _place(parts, plans)
+    joins = _placed(plans, maps)
+    middles = [0.0, *(join.middle for join in joins), maps[-1][1][-1]]
+    samples = np.zeros((_at(maps[-1][1][-1]), 2), np.float32)
+    for i, (part, (source, target)) in enumerate(zip(parts, maps, strict=True)):
+        places = _at(target)
+        stem = _warped(_stereo(part.samples), source, places - places[0])
+        stem *= _gain(stem[_at(middles[i]) - places[0] : _at(middles[i + 1]) - places[0]], loudness)
+        if i > 0:
+            _fade(stem, plans[i - 1].kind, places[: len(plans[i - 1].after)] - places[0], rising=True)
+        if i < len(plans):
+            _fade(stem, plans[i].kind, places[-len(plans[i].before) :] - places[0], rising=False)
+        samples[places[0] : places[-1]] += stem
+    _soften_ends(samples)
+    samples *= np.float32(min(1.0, 10 ** (peak_db / 20) / max(true_peak(samples), 1e-9)))
+    clips = [(float(target[0]), float(target[-1])) for _, target in maps]
+    return Mix(samples, clips, [_moved(part, *map_) for part, map_ in zip(parts, maps, strict=True)], joins)
+
+
+def joins_of(parts: Sequence[Part], bars: int = 2) -> list[Join]:
+    """Where `render` would join clips, and how; only beats, starts and ends of the clips are looked at."""
+    plans = [_plan(a, b, bars) for a, b in itertools.pairwise(parts)]
+    return _placed(plans, _place(parts, plans))
+
+
+def _plan(a: Part, b: Part, bars: int) -> _Plan:
+    """The best kind of join that two clips allow."""
+    ends, begins = a.downbeats, b.downbeats
+    if not len(ends) or not len(begins):
+        seconds = min(_FADE_SECONDS, (a.last - a.start) / 4, (b.last - b.start) / 4)
+        reason = "no downbeats"
+        return _Plan(
+            "fade", a.last + np.array([-seconds, 0]), b.start + np.array([0, seconds]), np.array([seconds]), reason
+        )
+    reason = "a clip is too short" if bars else "asked for"
+    for step_a, step_b in _STEPS:
+        count = min(bars, (len(ends) - 1) // 2 // step_a, (len(begins) - 1) // 2 // step_b)
+        if count < 1:
+            continue
+        before = ends[len(ends) - 1 - count * step_a :: step_a]
+        after = begins[: count * step_b + 1 : step_b]
+        share = (np.arange(count) + 0.5) / count
+        seconds = np.diff(before) ** (1 - share) * np.diff(after) ** share
+        plan = _Plan("blend", before, after, seconds)
+        change = abs(np.log((before[-1] - before[0]) / (after[-1] - after[0])))
+        if a.meter == b.meter and max(change, np.log1p(plan.stretch)) <= np.log1p(LIMIT):
+            return plan
+        if (step_a, step_b) == (1, 1):
+            reason = f"tempos differ by {100 * np.expm1(change):.0f}%"
+            if change <= np.log1p(LIMIT):
+                reason = "tempo not steady" if a.meter == b.meter else f"{a.meter} against {b.meter} beats in a bar"
+    ahead = min(_CUT_SECONDS, b.start) or 1 / RATE_HZ
+    return _Plan("cut", a.last + np.array([-ahead, 0]), b.start + np.array([-ahead, 0]), np.array([ahead]), reason)
+
+
+def _place(parts: Sequence[Part], plans: list[_Plan]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """For every clip, times in its samples and the times in the mix where they shall be heard."""
+    maps, begin = [], 0.0
+    for i, part in enumerate(parts):
+        source = plans[i - 1].after if i else np.array([part.start])
+        target = begin + np.concatenate([[0.0], np.cumsum(plans[i - 1].seconds)] if i else [[0.0]])
+        tail = plans[i].before if i < len(plans) else np.array([part.last])
+        begin = float(target[-1] + tail[0] - source[-1])
+        leave = begin + np.concatenate([[0.0], np.cumsum(plans[i].seconds)] if i < len(plans) else [[0.0]])
+        maps.append((np.concatenate([source, tail]), np.concatenate([target, leave])))
+    return maps
+
+
+def _placed(plans: list[_Plan], maps: list[tuple[np.ndarray, np.ndarray]]) -> list[Join]:
+    found = []
+    for plan, (_, target) in zip(plans, maps, strict=False):
+        times = target[-len(plan.before) :]
+        bars = len(plan.seconds) if plan.kind == "blend" else 0
+        middle = times[-1] if plan.kind == "cut" else np.interp(0.5 * (len(times) - 1), np.arange(len(times)), times)
+        found.append(Join(plan.kind, float(times[0]), float(middle), float(times[-1]), bars, plan.stretch, plan.reason))
+    return found
+
+
+def _stereo(samples: np.ndarray) -> np.ndarray:
+    """[N] or [N, 1] or [N, 2] -> float32 [N, 2]."""
+    samples = np.asarray(samples, np.float32).reshape(len(samples), -1)
+    if samples.shape[1] > 2:
+        raise ValueError(f"A clip has one or two channels, got {samples.shape[1]}.")
+    return np.repeat(samples, 2, axis=1) if samples.shape[1] == 1 else samples
+
+
+def _at(seconds: Any) -> Any:
+    """Seconds, one or an array of them, in samples."""
+    return np.round(np.multiply(seconds, RATE_HZ)).astype(int)
+
+
+def _warped(samples: np.ndarray, source: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Samples with the times `source` moved to `places` (in samples, from 0), evenly in between: -> [M, 2]."""
+    edge, context = round(_SEAM_SECONDS * RATE_HZ), round(_CONTEXT_SECONDS * RATE_HZ)
+    padding = edge + 2 * context
+    padded = np.pad(samples, ((padding, padding), (0, 0)))
+    out = np.zeros((places[-1] + 2 * edge, 2), np.float32)
+    for number, (a, b) in enumerate(itertools.pairwise(range(len(source)))):
+        length = places[b] - places[a]
+        if length <= 0:
+            continue
+        first = int(_at(source[a])) + padding
+        speed = (source[b] - source[a]) * RATE_HZ / length
+        if abs(speed - 1) < 1e-4:
+            piece = padded[first - edge : first + length + edge]
+        else:
+            count = int(_at(source[b] - source[a]))
+            around = _stretched(padded[first - context : first + count + context], speed)
+            skip = round(context / speed) - edge
+            piece = around[skip : skip + length + 2 * edge]
+        _lay(out, piece, places[a], 0 if number == 0 else 2 * edge)
+    return out[edge : edge + places[-1]]
+
+
+def _lay(out: np.ndarray, piece: np.ndarray, place: int, overlap: int) -> None:
+    """Put a piece at a place; its first samples cross-fade with what is there, at constant power."""
+    piece = piece[: len(out) - place]
+    if overlap:
+        old, new = out[place : place + overlap], piece[:overlap]
+        alike = float((old * new).sum() / (np.sqrt((old**2).sum() * (new**2).sum()) + 1e-12))
+        rise = np.linspace(0, 1, overlap, dtype=np.float32)[:, None]
+        power = np.sqrt(rise**2 + (1 - rise) ** 2 + 2 * rise * (1 - rise) * max(alike, -0.5))
+        out[place : place + overlap] = ((1 - rise) * old + rise * new) / power
+    out[place + overlap : place + len(piece)] = piece[overlap:]
+
+
+def _stretched(samples: np.ndarray, speed: float) -> np.ndarray:
+    """Play samples [N, 2] at another speed, with the pitch they have: -> [N / speed, 2]."""
+    import python_stretch
+
+    stretch = python_stretch.Signalsmith.Stretch()
+    stretch.preset(samples.shape[1], RATE_HZ)
+    stretch.timeFactor = speed
+    return np.asarray(stretch.process(np.ascontiguousarray(samples.T))).T
+
+
+def _fade(stem: np.ndarray, kind: str, places: np.ndarray, rising: bool) -> None:
+    """Fade a clip in or out over a join whose steps begin and end at these samples."""
+    part = stem[places[0] : places[-1]]
+    progress = np.interp(np.arange(places[0], places[-1]), places, np.linspace(0, 1, len(places)))
+    highs = _power(progress, rising)
+    if kind == "blend":
+        within = 4 * (len(places) - 1)  # of this many beats the lows take one to change places
+        lows = _power(np.clip((progress - 0.5) * within + 0.5, 0, 1), rising)
+        margin = round(0.1 * RATE_HZ)
+        begin, end = max(0, places[0] - margin), min(len(stem), places[-1] + margin)
+        low = _lows(stem[begin:end])[places[0] - begin :][: len(part)]
+        part[:] = (part - low) * highs + low * lows
+    else:
+        part *= highs
+
+
+def _power(progress: np.ndarray, rising: bool) -> np.ndarray:
+    """Gain of an equal-power fade: [n] -> float32 [n, 1]."""
+    angle = np.pi / 2 * progress
+    return (np.sin(angle) if rising else np.cos(angle)).astype(np.float32)[:, None]
+
+
+def _lows(samples: np.ndarray) -> np.ndarray:
+    """What lies below the crossover, in phase, so that the rest is a plain difference."""
+    filters = scipy.signal.butter(2, _CROSSOVER_HZ, fs=RATE_HZ, output="sos")
+    return scipy.signal.sosfiltfilt(filters, samples, axis=0).astype(np.float32)
+
+
+def loudness_of(samples: np.ndarray) -> float:
+    """Integrated loudness by ITU-R BS.1770: [N, 2] -> LUFS; -inf for silence or less than 0.4 s."""
+    import pyloudnorm
+
+    if len(samples) < 0.4 * RATE_HZ + 1 or not samples.any():
+        return -np.inf
+    with np.errstate(divide="ignore"):
+        return float(pyloudnorm.Meter(RATE_HZ).integrated_loudness(samples.astype(np.float64)))
+
+
+def _gain(samples: np.ndarray, loudness: float) -> np.float32:
+    measured = loudness_of(samples)
+    return np.float32(min(10 ** ((loudness - measured) / 20), _LARGEST_GAIN) if np.isfinite(measured) else 1.0)
+
+
+def true_peak(samples: np.ndarray) -> float:
+    """The highest absolute value between samples too, by fourfold oversampling: [N, 2] -> float."""
+    highest = float(np.abs(samples).max(initial=0.0))
+    for first in range(0, len(samples), RATE_HZ):
+        block = samples[max(0, first - 64) : first + RATE_HZ + 64]
+        if np.abs(block).max() > 0.7 * highest:  # others cannot reach it between their samples
+            highest = max(highest, float(np.abs(scipy.signal.resample_poly(block, 4, 1, axis=0)).max()))
+    return highest
+
+
+def _soften_ends(samples: np.ndarray) -> None:
+    """No click at the beginning, a fade at the end."""
+    short, long = (min(round(s * RATE_HZ), len(samples) // 4) for s in (_CUT_SECONDS / 4, _ENDING_SECONDS))
+    samples[:short] *= _power(np.linspace(0, 1, short), rising=True)
+    samples[len(samples) - long :] *= _power(np.linspace(0, 1, long), rising=False)
+
+
+def _moved(part: Part, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """The beats of a clip in seconds of the mix: -> [K, 2]."""
+    inside = (part.beats[:, 0] >= source[0] - 1e-6) & (part.beats[:, 0] <= source[-1] + 1e-6)
+    beats = part.beats[inside]
+    return np.stack([np.interp(beats[:, 0], source, target), beats[:, 1]], axis=1)

@@ -1,0 +1,51 @@
+"""Trained networks, ready to score fragments: those shipped with the package, or a run folder of one's own."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import keras
+import numpy as np
+
+import djnet.models  # noqa: F401  (registers the layers that a saved model is made of)
+from djnet.games import Puzzle
+from djnet.scoring import score_puzzles
+
+WEIGHTS = Path(__file__).parent / "weights"
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A pairwise network with the moments its features are normalised by."""
+
+    model: keras.Model
+    mean: np.ndarray  # of log-mel, [128]
+    std: np.ndarray
+
+    def scores(self, mels: Sequence[np.ndarray]) -> np.ndarray:
+        """How well each fragment follows each other one: n log-mels [t_i, 128] -> float32 [n, n], in [0, 1].
+
+        Row a, column b holds the probability that b follows a; the diagonal is 0.
+        """
+        puzzle = Puzzle("", list(mels), tuple(range(len(mels))))
+        (found,) = score_puzzles(self.model, [puzzle], self.mean, self.std)
+        return found
+
+
+def names() -> list[str]:
+    """The networks that are shipped."""
+    return sorted(path.parent.name for path in WEIGHTS.glob("*/run.json"))
+
+
+def load(name: str | Path) -> Scorer:
+    """A shipped network by its name, such as "sen-downbeat", or the best weights of a run folder by its path."""
+    folder = WEIGHTS / name if name in names() else Path(name).expanduser()
+    if not (folder / "best.keras").exists() or not (folder / "run.json").exists():
+        shipped = ", ".join(names()) or "none"
+        raise FileNotFoundError(f"{name} is neither a network of the package ({shipped}) nor a folder of a run.")
+    facts = json.loads((folder / "run.json").read_text(encoding="ascii"))
+    if "mean" not in facts:
+        raise ValueError(f"{folder}/run.json has no moments of the features: the run is of an older version.")
+    moments = (np.asarray(facts[moment], np.float32) for moment in ("mean", "std"))
+    return Scorer(keras.models.load_model(folder / "best.keras", compile=False), *moments)

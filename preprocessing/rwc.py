@@ -1,0 +1,91 @@
+"""RWC Popular Music as a game of sequencing: `make rwc RWC=folder`.
+
+The folder has `sections/` (AIST's annotation, a file a song) and either `audio/` (the recordings) or `midi/` (the
+aligned notes, which are then rendered with FluidSynth). sequencing/ below --data gets a link to each song and to
+its annotation.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import joblib
+from absl import flags
+from tqdm import tqdm
+
+from djnet.annotations import join_short, read_parts
+from djnet.audio import READABLE
+from djnet.files import write_json
+from preprocessing import job, rendering
+
+
+def song_name(path: Path) -> str:
+    """The name that all files of a song share: RM-P001.CHORUS.TXT belongs to RWC_P001."""
+    number = re.search(r"P\d{3}", path.name)
+    return f"RWC_{number[0]}" if number else path.stem
+
+
+def find_song(rwc: Path, name: str) -> Path:
+    """The recording of a song, or else its notes."""
+    recordings = [path for path in (rwc / "audio").glob(f"{name}.*") if path.suffix.lower() in READABLE]
+    found = [*sorted(recordings), rwc / "midi" / f"{name}.mid"]
+    if not found[0].is_file():
+        raise job.JobError(f"{rwc}: the song {name} has sections, but no file in audio/ and none in midi/.")
+    return found[0]
+
+
+def build(rwc: Path, folder: Path, cache: Path, soundfont: str | None = None, workers: int = 1) -> tuple[int, int, int]:
+    """Fill a folder: -> how many songs, how many of them rendered, how many short sections will be joined."""
+    annotations = {song_name(path): path for path in sorted((rwc / "sections").glob("*")) if path.is_file()}
+    if not annotations:
+        raise job.JobError(f"{rwc / 'sections'}: no annotations there.")
+    songs = {name: find_song(rwc, name) for name in annotations}
+    rendered = [name for name, path in songs.items() if path.suffix == ".mid"]
+    if rendered:
+        font = rendering.find_soundfont(soundfont)
+        waves = {name: cache / "rwc-p" / f"{name}.wav" for name in rendered}
+        todo = [name for name in rendered if not waves[name].is_file()]
+        work = (joblib.delayed(rendering.render)(songs[name], waves[name], font) for name in todo)
+        done = joblib.Parallel(workers, return_as="generator", batch_size=1)(work)
+        list(tqdm(done, desc="render", total=len(todo), unit="song", disable=not todo))
+        songs |= waves
+    folder.mkdir(parents=True, exist_ok=True)
+    joined = 0
+    for name, path in annotations.items():
+        joined += join_short(read_parts(path))[1]
+        _link(folder / f"{name}.txt", path)
+        _link(folder / f"{name}{songs[name].suffix}", songs[name])
+    write_json(folder / "game.json", {"name": "rwc-p (rendered)" if rendered else "rwc-p"})
+    return len(songs), len(rendered), joined
+
+
+def _link(link: Path, target: Path) -> None:
+    link.unlink(missing_ok=True)
+    link.symlink_to(target.resolve())
+
+
+def define_flags() -> None:
+    """The flags of the command; not defined on import, since other modules with flags of their own use this one."""
+    flags.DEFINE_string("rwc", None, "Folder of RWC-P with sections/, and audio/ or midi/.", required=True)
+    flags.DEFINE_string("data", "data", "The songs go to sequencing/ in it.")
+    flags.DEFINE_string("cache", "~/.cache/djnet", "Folder for the rendered songs.")
+    flags.DEFINE_string("soundfont", None, "A General MIDI soundfont; without, one of the system's.")
+    flags.DEFINE_integer("workers", joblib.cpu_count(), "Processes.", lower_bound=1)
+
+
+def main(argv: Sequence[str]) -> None:
+    """Collect the songs."""
+    given = flags.FLAGS
+    if len(argv) > 1:
+        raise job.JobError(f"Not a flag: {argv[1]!r} (--help lists the flags).")
+    rwc, folder = Path(given.rwc).expanduser(), Path(given.data).expanduser() / "sequencing"
+    try:
+        songs, rendered, joined = build(rwc, folder, Path(given.cache).expanduser(), given.soundfont, given.workers)
+    except ValueError as error:
+        raise job.JobError(str(error)) from error
+    print(f"{folder}: {songs} songs, {rendered} of them rendered; {joined} sections under 1 s count with a neighbour.")
+
+
+if __name__ == "__main__":
+    define_flags()
+    job.run(main)

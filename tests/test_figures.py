@@ -1,0 +1,55 @@
+import pandas as pd
+import pytest
+
+from djnet.models import build
+from experiments import figures
+from tests.test_models import TINY
+
+
+@pytest.fixture(scope="module")
+def clips(records):
+    return list(records.read_clips("test"))[:3]
+
+
+def _is_drawn(figure, tmp_path):
+    figures.save(figure, tmp_path, "it")
+    first = (tmp_path / "it.svg").read_bytes()
+    figures.save(figure, tmp_path, "it")
+    assert (tmp_path / "it.png").read_bytes().startswith(b"\x89PNG") and (tmp_path / "it.svg").read_bytes() == first
+
+
+def test_pictures_of_music_and_networks(records, clips, tmp_path):
+    models = {name: build(name, "compact", **TINY) for name in ("sen", "sn")}
+    moments = records.mean, records.std
+    for figure in (
+        figures.draw_puzzle(clips[0]),
+        figures.draw_similarity(models["sen"], clips, *moments),
+        figures.draw_embeddings(models, clips, *moments),
+        figures.draw_feature_maps(models["sen"], clips[0], *moments),
+    ):
+        _is_drawn(figure, tmp_path)
+
+
+def _row(**values):
+    row = {"protocol": "isolated", "segmentation": "fixed", "method": "sen", "n": "3", "gap": "", "paper_global": ""}
+    return row | {"global": "0.5", "global_low": "0.4", "global_high": "0.6"} | values
+
+
+def test_pictures_of_tables(tmp_path):
+    sizes = pd.DataFrame([_row(n="3", paper_global="0.9"), _row(n="8"), _row(method="cin", **{"global": ""})])
+    _is_drawn(figures.draw_sizes(sizes), tmp_path)
+    _is_drawn(figures.draw_boundary(pd.DataFrame([_row(), _row(gap="0.5"), _row(method="continuity")])), tmp_path)
+    history = pd.DataFrame({"epoch": [0, 1], "valid_global": [0.2, 0.4]})
+    _is_drawn(figures.draw_learning({"a run": history}), tmp_path)
+
+
+def test_what_is_missing_is_said(records, tmp_path):
+    drawn = dict(figures.figures(records, tmp_path, tmp_path))
+    with pytest.raises(figures.MissingError, match="no finished run"):
+        drawn["similarity"]()
+    with pytest.raises(figures.MissingError, match="table3.csv is missing: make evaluate"):
+        drawn["accuracy"]()
+    with pytest.raises(figures.MissingError, match="no runs on these records"):
+        drawn["learning"]()
+    with pytest.raises(figures.MissingError, match="no rows of the protocol"):
+        figures.draw_sizes(pd.DataFrame([_row(protocol="overlapping")]))

@@ -1,0 +1,68 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import soundfile
+
+from djnet.games import recording
+from preprocessing import job, mixes
+from preprocessing.corpora import TRACK_LIST
+
+
+def test_the_order_follows_tempo_then_key():
+    assert mixes.ordered([120, 100, 110, 130], ["C"] * 4) == (1, 2, 0, 3)
+    assert mixes.ordered([100, 100, 100], ["C", "D", "G"]) in ((0, 2, 1), (1, 2, 0))  # fifths apart: C, G, D
+    assert mixes.ordered([60, 121, 130], ["C"] * 3) == (0, 1, 2)  # half the tempo is the same tempo
+
+
+@pytest.fixture(scope="module")
+def sources(songs, records):
+    paths = {track.id: track.path for track in songs.tracks}
+    clips = {clip.track: clip for split in ("train", "valid", "test") for clip in records.read_clips(split)}
+    return [mixes.Source(name, paths[name], clip.start, clip.beats) for name, clip in clips.items()]
+
+
+def test_a_mix_is_a_puzzle_with_its_answer(sources, tmp_path):
+    mixes.make(3, sources[:7], tmp_path)
+    answer = pd.read_csv(tmp_path / "mix-003.csv")
+    seconds = soundfile.info(tmp_path / "mix-003.flac").duration
+    assert answer.start[0] == 0 and answer.end.iloc[-1] == pytest.approx(seconds, abs=0.01)
+    assert np.array_equal(answer.start[1:], answer.end[:-1])
+    assert (answer.end - answer.start > 3).all() and (answer.end - answer.start < 30).all()
+    assert sorted(answer.label) == sorted(source.track for source in sources[:7])
+    puzzle = recording(tmp_path / "mix-003.flac", tmp_path / "mix-003.csv")
+    assert [puzzle.labels[piece] for piece in puzzle.truth] == answer.label.tolist()
+
+
+def test_only_missing_mixes_are_made_and_other_records_begin_anew(songs, records, tmp_path, monkeypatch):
+    made = []
+
+    def make(number, chosen, folder):
+        made.append(number)
+        (folder / f"mix-{number:03d}.csv").touch()
+
+    some = [mixes.Source(str(i), "", 0.0, np.zeros((0, 2))) for i in range(9)]
+    monkeypatch.setattr(mixes, "make", make)
+    monkeypatch.setattr(mixes, "sources", lambda manifest, paths: some)
+    folder = records.folder / "medleys"
+    assert mixes.build(records, 3, 0) == folder and made == [0, 1, 2]
+    (folder / "mix-001.csv").unlink()
+    mixes.build(records, 3, 0)
+    assert made == [0, 1, 2, 1]
+    mixes.build(records, 3, seed=1)
+    assert made == [0, 1, 2, 1, 0, 1, 2]
+    assert json.loads((folder / "game.json").read_text())["name"] == "mixes of synthetic"
+
+
+def test_too_few_tracks(records, monkeypatch):
+    monkeypatch.setattr(mixes, "sources", lambda manifest, paths: [])
+    with pytest.raises(job.JobError, match=r"No mixes: 0 test tracks of .* have bars enough, 7 are needed"):
+        mixes.build(records, 4, seed=5)
+
+
+def test_records_know_where_their_tracks_are(songs, records):
+    table = pd.read_csv(records.folder / TRACK_LIST)
+    assert set(table.track) == {track.id for track in songs.tracks}
+    test_tracks = {clip.track for clip in records.read_clips("test")}
+    assert set(table[table.split == "test"].track) == test_tracks
