@@ -10,16 +10,17 @@ RESULTS     ?= results
 EPOCHS      ?= 30
 SONGS       ?=
 MEDLEY      ?= medley.wav
+MINUTES     ?= 10
 FLAGS       ?=
 
 BIN       := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 PIP       := $(BIN)/pip --quiet --quiet --disable-pip-version-check install --constraint $(CONSTRAINTS)
-SOURCES   := setup.py djnet preprocessing experiments tests benchmarks
+SOURCES   := setup.py djnet preprocessing experiments tests benchmarks stress
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help preprocess train evaluate reproduce figures mixes rwc inspect readme test lint bench verify verify-downbeats madmom clean medley report browser
+.PHONY: help preprocess train evaluate reproduce figures mixes rwc inspect readme test lint bench verify verify-downbeats madmom clean medley report browser stress
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | \
@@ -82,6 +83,9 @@ lint: $(INSTALLED) ## ruff and mypy
 
 bench: $(INSTALLED) ## measure speed, as ratios against the plain way
 	@$(BIN)/python -m benchmarks $(FLAGS)
+
+stress: $(INSTALLED) ## break things on purpose for MINUTES=10 and count what was lost
+	@$(BIN)/python -m stress $(MINUTES) $(FLAGS)
 
 readme: $(INSTALLED) ## write the tables of README.md anew from results/
 	@$(BIN)/python -m experiments.readme

@@ -44,7 +44,21 @@ setup(
     extras_require={
         # madmom 0.16.1 compiles only with Cython and NumPy installed before it and build isolation off: `make madmom`.
         "downbeats": ["madmom==0.16.1", "mido>=1.3", "setuptools<81"],
-        "dev": ["hypothesis>=6.100", "mir_eval>=0.7", "mypy>=1.10", "playwright>=1.50", "pytest>=8.0", "ruff>=0.5"],
+        # Optional: preprocessing on a cluster, and music and records in object storage.
+        "dask": ["distributed>=2024.8"],
+        "ray": ["ray>=2.40"],
+        "s3": ["s3fs>=2024.9"],
+        "dev": [
+            "distributed>=2024.8",
+            "hypothesis>=6.100",
+            "mir_eval>=0.7",
+            "moto[server]>=5.0",
+            "mypy>=1.10",
+            "playwright>=1.50",
+            "pytest>=8.0",
+            "ruff>=0.5",
+            "s3fs>=2024.9",
+        ],
     },
     classifiers=[
         "License :: OSI Approved :: Apache Software License",

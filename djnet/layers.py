@@ -10,6 +10,7 @@ import keras
 import tensorflow as tf
 
 from djnet.convpool import can_fuse, convolve_and_pool, convolve_then_pool
+from djnet.normalisation import MaskedBatchNorm, add_devices
 
 EPSILON = 1e-6
 POOLINGS = ("mean", "max", "std")
@@ -44,66 +45,6 @@ class JoinWindow(keras.layers.Layer):
     def get_config(self) -> dict[str, Any]:
         """Every argument."""
         return super().get_config() | {"side": self.side, "frames": self.frames}
-
-
-@keras.saving.register_keras_serializable("djnet")
-class MaskedBatchNorm(keras.layers.Layer):
-    """Batch normalisation whose moments see no padding: [..., C] -> [..., C]."""
-
-    def __init__(self, momentum: float = 0.99, epsilon: float = 1e-3, **options: Any):
-        super().__init__(**options)
-        self.momentum, self.epsilon = momentum, epsilon
-
-    def build(self, shape: tuple[int | None, ...]) -> None:
-        """A scale, a shift, and the moments to use outside training."""
-        fixed: dict[str, Any] = {"shape": (shape[-1],), "autocast": False}  # full precision under any policy
-        kept: dict[str, Any] = fixed | {"trainable": False, "aggregation": "mean"}
-        self.gamma = self.add_weight(initializer="ones", name="gamma", **fixed)
-        self.beta = self.add_weight(initializer="zeros", name="beta", **fixed)
-        self.mean = self.add_weight(initializer="zeros", name="mean", **kept)
-        self.variance = self.add_weight(initializer="ones", name="variance", **kept)
-
-    def call(self, x: tf.Tensor, valid: tf.Tensor | None = None, training: bool = False) -> tf.Tensor:
-        """Normalise; in training by the moments of the batch, which are remembered."""
-        if not training:
-            return self.shift_and_scale(x, self.mean, self.variance)
-        if valid is None:
-            # The fused kernel wants four dimensions; it also has the fastest gradient.
-            flat = tf.reshape(x, [-1, 1, 1, x.shape[-1]]) if x.shape.rank != 4 else x
-            y, mean, variance = tf.compat.v1.nn.fused_batch_norm(
-                flat, tf.convert_to_tensor(self.gamma), tf.convert_to_tensor(self.beta), epsilon=self.epsilon
-            )
-            # It answers with the unbiased variance.
-            count = tf.cast(tf.size(x) // x.shape[-1], variance.dtype)
-            self.remember(mean, variance * (count - 1.0) / count)
-            return tf.reshape(y, tf.shape(x)) if x.shape.rank != 4 else y
-        weights = tf.cast(valid, tf.float32)[..., None]
-        axes = list(range(x.shape.rank - 1))
-        count = tf.maximum(tf.reduce_sum(weights), 1.0)
-        values = tf.cast(x, tf.float32)
-        mean = tf.reduce_sum(values * weights, axes) / count
-        variance = tf.reduce_sum(tf.square(values - mean) * weights, axes) / count
-        self.remember(mean, variance)
-        return self.shift_and_scale(x, mean, variance)
-
-    def shift_and_scale(self, x: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor) -> tf.Tensor:
-        """Normalise by given moments."""
-        scale, shift = self.affine(mean, variance)
-        return x * tf.cast(scale, x.dtype) + tf.cast(shift, x.dtype)
-
-    def affine(self, mean: tf.Tensor, variance: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """What normalising by given moments multiplies with, and what it adds."""
-        scale = self.gamma * tf.math.rsqrt(variance + self.epsilon)
-        return scale, self.beta - mean * scale
-
-    def remember(self, mean: tf.Tensor, variance: tf.Tensor) -> None:
-        """Take the moments of a batch into those for later."""
-        for kept, new in ((self.mean, mean), (self.variance, variance)):
-            kept.assign(kept * self.momentum + tf.stop_gradient(new) * (1.0 - self.momentum))
-
-    def get_config(self) -> dict[str, Any]:
-        """Every argument."""
-        return super().get_config() | {"momentum": self.momentum, "epsilon": self.epsilon}
 
 
 @keras.saving.register_keras_serializable("djnet")
@@ -176,8 +117,9 @@ class ConvBlock(keras.layers.Layer):
         sign = tf.stop_gradient(tf.where(tf.convert_to_tensor(self.normalise.gamma) < 0, -1.0, 1.0))
         highest, total, squares = convolve_and_pool(x, kernel * tf.cast(sign, x.dtype), self.pool)
         count = tf.cast(tf.reduce_prod(tf.shape(x)[:3]), tf.float32)
-        mean = sign * tf.cast(total, tf.float32) / count
-        variance = tf.maximum(tf.cast(squares, tf.float32) / count - tf.square(mean), 0.0)
+        count, total, squares = add_devices(count, tf.cast(total, tf.float32), tf.cast(squares, tf.float32))
+        mean = sign * total / count
+        variance = tf.maximum(squares / count - tf.square(mean), 0.0)
         self.normalise.remember(mean, variance)
         return self.normalise.shift_and_scale(highest * tf.cast(sign, x.dtype), mean, variance)
 

@@ -6,6 +6,7 @@ with the best validation score) and checkpoint.npz (everything needed to go on).
 
 import csv
 import json
+import os
 import platform
 import subprocess
 from collections.abc import Callable, Iterator
@@ -92,6 +93,14 @@ def save(folder: Path, progress: Progress, state: dict[str, np.ndarray]) -> None
         np.savez(file, progress=np.array(json.dumps(progress.__dict__)), **state)
 
 
+def save_model(path: Path, model: keras.Model) -> None:
+    """Write a model as a .keras file, whole or not at all."""
+    with whole_file(path) as partial:
+        saved = partial.with_name(f"{partial.name}.keras")  # Keras insists on the ending
+        model.save(saved)
+        os.replace(saved, partial)
+
+
 def resume(folder: Path, restore: Callable[[dict[str, np.ndarray]], None]) -> Progress:
     """Give the numbers of the last checkpoint to `restore`, if there is one: -> where the run is."""
     path = folder / "checkpoint.npz"
@@ -101,7 +110,7 @@ def resume(folder: Path, restore: Callable[[dict[str, np.ndarray]], None]) -> Pr
         with np.load(path, allow_pickle=False) as saved:
             restore({name: saved[name] for name in saved.files if name != "progress"})
             return Progress(**json.loads(str(saved["progress"])))
-    except (OSError, ValueError, KeyError, EOFError) as error:
+    except Exception as error:  # a damaged file can make NumPy and zipfile say almost anything
         raise TrainingError(f"{path} is damaged ({error}): remove {folder} to begin anew.") from error
 
 

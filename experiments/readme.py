@@ -1,10 +1,11 @@
-"""Write the tables in README.md from results/*.csv, between their marks: `make readme`."""
+"""Write the tables in README.md and docs/scale.md from results/*.csv, between their marks: `make readme`."""
 
 import csv
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from djnet.files import whole_file
+from experiments import scale_costs
 from preprocessing import job
 
 ROOT = Path(__file__).parents[1]
@@ -18,16 +19,19 @@ def speed_table(rows: list[dict[str, str]]) -> list[str]:
     ]
 
 
+Tables = dict[str, tuple[str, Callable[[list[dict[str, str]]], list[str]]]]
+
 # By mark in the README: the table in results/ and how to write it.
-TABLES: dict[str, tuple[str, Callable[[list[dict[str, str]]], list[str]]]] = {"speed": ("speed.csv", speed_table)}
+TABLES: Tables = {"speed": ("speed.csv", speed_table)}
+DOCUMENTS = {"README.md": TABLES, "docs/scale.md": scale_costs.TABLES}
 
 
-def filled(text: str, folder: Path) -> str:
-    """The README's text with every table written anew; a missing table is said in its place."""
-    for mark, (name, write) in TABLES.items():
+def filled(text: str, folder: Path, document: str = "README.md") -> str:
+    """A document's text with every table written anew; a missing table is said in its place."""
+    for mark, (name, write) in DOCUMENTS[document].items():
         begin, end = f"<!-- {mark} -->", f"<!-- /{mark} -->"
         if begin not in text or end not in text:
-            raise job.JobError(f"README.md has no marks {begin} and {end} for the table of {name}.")
+            raise job.JobError(f"{document} has no marks {begin} and {end} for the table of {name}.")
         before, rest = text.split(begin, 1)
         _, after = rest.split(end, 1)
         path = folder / name
@@ -40,12 +44,13 @@ def filled(text: str, folder: Path) -> str:
 
 
 def main(argv: Sequence[str]) -> None:
-    """Rewrite README.md."""
+    """Rewrite the documents."""
     del argv
-    path = ROOT / "README.md"
-    text = filled(path.read_text(encoding="utf-8"), ROOT / "results")
-    with whole_file(path) as partial:
-        partial.write_text(text, encoding="utf-8")
+    for name in DOCUMENTS:
+        path = ROOT / name
+        text = filled(path.read_text(encoding="utf-8"), ROOT / "results", name)
+        with whole_file(path) as partial:
+            partial.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

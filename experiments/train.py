@@ -17,12 +17,16 @@ from typing import Any
 
 from absl import flags
 
+from djnet.files import digest_json
 from djnet.records import Manifest, RecordsError
-from preprocessing import job
+from preprocessing import job, storage
+
+RETRY = 75  # exit code "try again": another worker was lost
+WORKER_LOST = "Another worker is gone. The same command on every machine goes on from the last checkpoint."
 
 _LIST = flags.DEFINE_bool("list", False, "List the named experiments and stop.")
 _EXPERIMENT = flags.DEFINE_list("experiment", ["table2/sen"], "Named runs, see --list; the flags below change them.")
-_DATA = flags.DEFINE_string("data", "data", "Folder of records, see make preprocess.")
+_DATA = flags.DEFINE_string("data", "data", "Folder of records, or their address: s3://bucket/data.")
 _OUTPUT = flags.DEFINE_string("output", "runs", "Folder for the runs.")
 _STRATEGY = flags.DEFINE_enum(
     "strategy",
@@ -79,6 +83,7 @@ def main(argv: Sequence[str]) -> None:
     """Train, showing how it goes."""
     job.import_quietly("tensorflow")
     from experiments.configs import EXPERIMENTS, Run, experiment
+    from experiments.strategies import strategy_for
 
     if len(argv) > 1:
         raise job.JobError(f"Not a flag: {argv[1]!r} (--help lists the flags).")
@@ -91,11 +96,12 @@ def main(argv: Sequence[str]) -> None:
         runs = [experiment(name, **changes()) for name in _EXPERIMENT.value]
     except ValueError as error:
         raise job.JobError(str(error)) from error
-    manifest = Manifest.read(Path(_DATA.value).expanduser())
+    manifest = Manifest.read(_local_records(_DATA.value))
+    strategy = strategy_for(_STRATEGY.value)
     left_out = []
     for run in runs:
         try:
-            _train(run, manifest, Path(_OUTPUT.value).expanduser())
+            _train(run, manifest, Path(_OUTPUT.value).expanduser(), strategy)
         except RecordsError as error:  # no clips for this game, but perhaps for the next
             left_out.append(str(error))
             print(error)
@@ -103,13 +109,19 @@ def main(argv: Sequence[str]) -> None:
         raise job.JobError(left_out[0])
 
 
-def _train(run: Any, manifest: Manifest, output: Path) -> None:
+def _local_records(data: str) -> Path:
+    """The folder of the records; those at an address are copied to the cache first."""
+    if not storage.is_address(data):
+        return Path(data).expanduser()
+    return storage.fetch(data, Path("~/.cache/djnet/records").expanduser() / digest_json(data.rstrip("/"))[:16])
+
+
+def _train(run: Any, manifest: Manifest, output: Path, strategy: Any) -> None:
     import keras
     import tensorflow as tf
 
     from experiments.checkpoints import TrainingError, run_folder
-    from experiments.strategies import strategy_for
-    from experiments.training import train
+    from experiments.training import WorkerLostError, train
 
     folder = run_folder(output, manifest, run)
 
@@ -134,7 +146,10 @@ def _train(run: Any, manifest: Manifest, output: Path) -> None:
 
     print(f"{run.name}: {manifest.content['corpus']['name']}, into {folder}")
     try:
-        result = train(run, manifest, folder, strategy_for(_STRATEGY.value), on_epoch=show)
+        result = train(run, manifest, folder, strategy, on_epoch=show)
+    except (WorkerLostError, tf.errors.UnavailableError, tf.errors.AbortedError) as error:
+        said = error.message if isinstance(error, tf.errors.OpError) else str(error)
+        job.fail(f"{WORKER_LOST} ({said.splitlines()[0][:200]})", code=RETRY)
     except TrainingError as error:
         raise job.JobError(str(error)) from error
     except tf.errors.ResourceExhaustedError as error:

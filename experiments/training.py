@@ -15,7 +15,7 @@ from tqdm import tqdm
 
 from djnet import metrics, scoring
 from djnet.data import Fragments, Keyed, fragment_batches
-from djnet.files import remove_partial, whole_file
+from djnet.files import remove_partial
 from djnet.models import build
 from djnet.pairs import Kind, questions_for
 from djnet.records import Manifest, RecordsError
@@ -27,6 +27,10 @@ from experiments.configs import Run
 
 CHECKPOINT_SECONDS = 60.0
 MOMENTUM = 0.9
+
+
+class WorkerLostError(TrainingError):
+    """Another machine is gone or out of step: started again, all go on from the last checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,17 @@ class Trainer:
         ]
         # One graph for full batches and one for the last: a graph for any size is slower.
         self._compiled = tf.function(self._distributed_step)
+
+    @property
+    def writes(self) -> bool:
+        """Whether this process writes the run's folder: of several workers, only the first does."""
+        return self.strategy.extended.should_checkpoint
+
+    def require_same_step(self, step: int) -> None:
+        """Make sure that all workers go on from the same checkpoint."""
+        steps = self.strategy.run(lambda: tf.constant(step, tf.float32))
+        if (mean := float(self.strategy.reduce(tf.distribute.ReduceOp.MEAN, steps, None))) != step:
+            raise WorkerLostError(f"Workers are in different steps ({step} here, {mean:g} on average).")
 
     def step(self, batch: Fragments, step: int, learning_rate: float) -> tuple[float, float]:
         """One step on one global batch: -> loss and share of right answers."""
@@ -125,17 +140,22 @@ def train(
             )
     trainer = Trainer(run, strategy)
     # Several devices share a batch, so that one which is not full could leave a device without a clip.
-    full_batches = trainer.strategy.num_replicas_in_sync > 1
+    devices = trainer.strategy.num_replicas_in_sync
+    full_batches = devices > 1
+    if run.batch_clips % devices:
+        raise TrainingError(f"{run.batch_clips} clips do not share out to {devices} devices: change --batch_clips.")
     clips = _clips(manifest, "train", run)
     steps = clips // run.batch_clips if full_batches else math.ceil(clips / run.batch_clips)
     if not steps:
         raise TrainingError(
             f"{clips} training clips do not fill a batch of {run.batch_clips}: try a smaller --batch_clips."
         )
-    folder.mkdir(parents=True, exist_ok=True)
-    remove_partial(folder)
-    checkpoints.claim(run, manifest, folder)
+    if trainer.writes:
+        folder.mkdir(parents=True, exist_ok=True)
+        remove_partial(folder)
+        checkpoints.claim(run, manifest, folder)
     progress = checkpoints.resume(folder, trainer.restore)
+    trainer.require_same_step(progress.step)
     while progress.epoch < run.epochs and not _is_done(run, progress):
         began, first = time.monotonic(), progress.step_in_epoch
         _run_epoch(trainer, manifest, folder, progress, steps, show_progress)
@@ -149,18 +169,18 @@ def train(
             "valid_global": round(score["global_accuracy"], 5),
             "pairs_per_second": round(pairs / (time.monotonic() - began), 1),
         }
-        if score["global_accuracy"] > progress.best_score:
+        if is_better := score["global_accuracy"] > progress.best_score:
             progress.best_score, progress.best_epoch = score["global_accuracy"], progress.epoch
-            with whole_file(folder / "best.keras") as partial:
-                saved = partial.with_name(f"{partial.name}.keras")
-                trainer.model.save(saved)
-                os.replace(saved, partial)
-        checkpoints.append(folder / "history.csv", row)
         progress.epoch += 1
         progress.step_in_epoch, progress.loss_sum, progress.right_sum = 0, 0.0, 0.0
-        checkpoints.save(folder, progress, trainer.state())
-        on_epoch(row)
-    checkpoints.finish(folder, progress)
+        if trainer.writes:
+            if is_better:
+                checkpoints.save_model(folder / "best.keras", trainer.model)
+            checkpoints.append(folder / "history.csv", row)
+            checkpoints.save(folder, progress, trainer.state())
+            on_epoch(row)
+    if trainer.writes:
+        checkpoints.finish(folder, progress)
     return Result(folder, progress.best_score, progress.best_epoch, progress.epoch)
 
 
@@ -175,7 +195,7 @@ def _run_epoch(
     first = progress.step_in_epoch
     bar = tqdm(
         distributed, f"epoch {progress.epoch + 1}/{run.epochs}", steps, initial=progress.step_in_epoch, unit="step",
-        disable=not show_progress, leave=False,
+        disable=not (show_progress and trainer.writes), leave=False,
     )  # fmt: skip
     for batch in bar:
         rate = learning_rate(run, progress.step, steps * run.epochs)
@@ -195,7 +215,7 @@ def _run_epoch(
             f"loss {progress.loss_sum / done:.3f}, right {progress.right_sum / done:.3f}, {pairs:.0f} pairs/s",
             refresh=False,
         )
-        if time.monotonic() - saved > CHECKPOINT_SECONDS:
+        if trainer.writes and time.monotonic() - saved > CHECKPOINT_SECONDS:
             checkpoints.save(folder, progress, trainer.state())
             saved = time.monotonic()
 
@@ -215,6 +235,10 @@ def training_batches(run: Run, manifest: Manifest, epoch: int, full_batches: boo
         redraw=run.redraw,
         drop_remainder=full_batches,
     )
+    # Several machines share every batch, as several devices do; each reads all files and keeps its part.
+    options = tf.data.Options()
+    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
+    batches = batches.with_options(options)
     return batches.map(_spec_augment) if run.spec_augment else batches
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.fft
 import scipy.special
 
-from preprocessing.madmom_compat import madmom
+from preprocessing.madmom_compat import downbeat_networks, downbeat_processor, madmom
 
 SAMPLE_RATE_HZ = 44_100
 FRAMES_PER_SECOND = 100
@@ -177,7 +177,7 @@ def _magnitudes(spectrum, out):
 @cache
 def _resolutions() -> list[_Resolution]:
     """The front end's windows and filters, out of madmom's own chain after it has seen a second of silence."""
-    chain = madmom("features.downbeats").RNNDownBeatProcessor().processors[0]
+    chain = downbeat_processor().processors[0]
     chain(madmom("audio.signal").Signal(np.zeros(SAMPLE_RATE_HZ, np.float32), sample_rate=SAMPLE_RATE_HZ))
     found = []
     for branch in chain.processors[1].processors:
@@ -196,8 +196,8 @@ def _resolutions() -> list[_Resolution]:
 def _networks() -> list[_Network]:
     """The eight networks, out of madmom's model files."""
     found = []
-    for path in madmom("models").DOWNBEATS_BLSTM:
-        *recurrent, last = madmom("ml.nn").NeuralNetwork.load(path).layers
+    for network in downbeat_networks():
+        *recurrent, last = network.layers
         layers = [_layer(layer.fwd_layer, layer.bwd_layer) for layer in recurrent]
         found.append(_Network(layers, np.asarray(last.weights, np.float32), np.ravel(last.bias).astype(np.float32)))
     return found

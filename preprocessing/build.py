@@ -14,10 +14,9 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-import joblib
 from absl import flags
 from tqdm import tqdm
 
@@ -25,17 +24,20 @@ from djnet import audio
 from djnet.files import digest_json, remove_partial, whole_file
 from djnet.records import FEATURES, MANIFEST, SPLITS, Clip, Manifest, RecordsError
 from djnet.spec import CLIP_SECONDS, JIGSAW_SIZES
-from preprocessing import job, splits
+from preprocessing import job, splits, storage
 from preprocessing.clips import Planned, Settings, choose_starts, prepare
 from preprocessing.corpora import TRACK_LIST, Corpus, Skipped, Track, folder, free, synthetic
+from preprocessing.engines import NAMES, Engine, engine_for
 from preprocessing.madmom_compat import MadmomMissingError, madmom
 from preprocessing.shards import Part, Parts, write_shards
 
-_AUDIO = flags.DEFINE_string("audio", None, "A folder of your own music, in place of --corpus.")
+_AUDIO = flags.DEFINE_string(
+    "audio", None, "A folder of your own music, or an address such as s3://bucket/music, in place of --corpus."
+)
 _CORPUS = flags.DEFINE_enum(
     "corpus", "small", [*free.SETS, "synthetic"], "Free recordings in three sizes, or generated songs."
 )
-_OUTPUT = flags.DEFINE_string("output", "data", "Folder for the records.")
+_OUTPUT = flags.DEFINE_string("output", "data", "Folder for the records, or an address such as s3://bucket/data.")
 _CACHE = flags.DEFINE_string("cache", "~/.cache/djnet", "Folder for downloads and other things worth keeping.")
 _SEED = flags.DEFINE_integer("seed", 0, "Seed of everything that is drawn at random.")
 _SONGS = flags.DEFINE_integer("songs", 60, "Number of generated songs, with --corpus=synthetic.", lower_bound=1)
@@ -50,6 +52,9 @@ _DOWNBEATS = flags.DEFINE_bool("downbeats", True, "Find downbeats, for games tha
 _GZIP = flags.DEFINE_bool("gzip", False, "Compress the shards.")
 _WORKERS = flags.DEFINE_integer("workers", os.cpu_count() or 1, "Processes that decode music.", lower_bound=1)
 
+_ENGINE = flags.DEFINE_enum("engine", "local", NAMES, "What runs the work: this machine, a Dask or a Ray cluster.")
+_SCHEDULER = flags.DEFINE_string("scheduler", "", "Address of the cluster's scheduler, for example tcp://host:8786.")
+
 log = logging.getLogger("preprocess")
 
 
@@ -62,13 +67,20 @@ class Summary:
 
 
 def build(
-    corpus: Corpus, output: Path, settings: Settings, cache: Path, workers: int = 1, compress: bool = False
+    corpus: Corpus,
+    output: Path,
+    settings: Settings,
+    cache: Path,
+    workers: int = 1,
+    compress: bool = False,
+    engine: Engine | None = None,
 ) -> Summary:
     """Turn a corpus into records below `output`, going on from what an earlier run left there; `cache` keeps beats."""
+    engine = engine or engine_for("local", workers)
     output.mkdir(parents=True, exist_ok=True)
     with _locked(output):
         remove_partial(output)
-        tracks, seconds, skipped = _plan(corpus, settings, workers)
+        tracks, seconds, skipped = _plan(corpus, settings, engine)
         skipped = corpus.skipped + skipped
         about = {
             "corpus": {
@@ -86,7 +98,7 @@ def build(
             skipped += [Skipped(paths[name], reason) for name, reason in found.content["unusable"]]
             write_skipped(output / "skipped.csv", skipped)
             return Summary(found, skipped)
-        done = _prepare_all(tracks, seconds, settings, cache, parts, workers)
+        done = _prepare_all(tracks, seconds, settings, cache, parts, engine)
         failed = [(track, part.error) for track, part in zip(tracks, done, strict=True) if part.error]
         skipped += [Skipped(track.path, reason) for track, reason in failed]
         write_skipped(output / "skipped.csv", skipped)
@@ -136,14 +148,17 @@ def _locked(output: Path) -> Iterator[None]:
         yield
 
 
-def _plan(corpus: Corpus, settings: Settings, workers: int) -> tuple[list[Planned], dict[str, float], list[Skipped]]:
+def _plan(corpus: Corpus, settings: Settings, engine: Engine) -> tuple[list[Planned], dict[str, float], list[Skipped]]:
     """Look at every file: -> tracks to use, their lengths, and what is left out."""
     ordered = sorted(corpus.tracks, key=lambda track: track.id)
-    probes = joblib.Parallel(workers, return_as="generator")(joblib.delayed(_probe)(track.path) for track in ordered)
+    probes = dict(
+        tqdm(engine(_probe, ((track.path,) for track in ordered)), desc="look", total=len(ordered), unit="file")
+    )
     kept: list[tuple[Track, audio.Probe]] = []
     skipped: list[Skipped] = []
     first_of: dict[str, str] = {}
-    for track, found in zip(ordered, tqdm(probes, desc="look", total=len(ordered), unit="file"), strict=True):
+    for track in ordered:
+        found = probes[track.path]
         if isinstance(found, str):
             skipped.append(Skipped(track.path, found))
         elif found.seconds < CLIP_SECONDS:
@@ -169,12 +184,13 @@ def _plan(corpus: Corpus, settings: Settings, workers: int) -> tuple[list[Planne
     return tracks, {found.content: found.seconds for _, found in kept}, skipped
 
 
-def _probe(path: str) -> audio.Probe | str:
-    """A file's length and hashes, or the reason why it cannot be used."""
+def _probe(path: str) -> tuple[str, audio.Probe | str]:
+    """Runs in a worker: a file's length and hashes, or the reason why it cannot be used."""
     try:
-        return audio.probe(path)
+        with storage.local_copy(path) as local:
+            return path, audio.probe(local)
     except audio.AudioError as error:
-        return error.reason
+        return path, error.reason
 
 
 def _finished(output: Path, about: dict, compress: bool) -> Manifest | None:
@@ -194,14 +210,13 @@ def _finished(output: Path, about: dict, compress: bool) -> Manifest | None:
 
 
 def _prepare_all(
-    tracks: list[Planned], seconds: dict[str, float], settings: Settings, cache: Path, parts: Parts, workers: int
+    tracks: list[Planned], seconds: dict[str, float], settings: Settings, cache: Path, parts: Parts, engine: Engine
 ) -> list[Part]:
     """Records of every track, one part each; parts of an earlier run are kept."""
     keys = [_part_key(track, settings) for track in tracks]
     done = {key: part for key in keys if (part := parts.find(key)) is not None}
     todo = [(key, track) for key, track in zip(keys, tracks, strict=True) if key not in done]
-    work = (joblib.delayed(_prepare)(key, track, seconds[track.content], settings, cache) for key, track in todo)
-    results = joblib.Parallel(workers, return_as="generator_unordered", pre_dispatch="2*n_jobs", batch_size=1)(work)
+    results = engine(_prepare, ((key, track, seconds[track.content], settings, cache) for key, track in todo))
     split_of = {key: track.split for key, track in todo}
     with tqdm(desc="clips", total=sum(len(track.starts) for track in tracks), unit="clip") as bar:
         bar.update(sum(part.clips + part.silent for part in done.values()))
@@ -216,7 +231,8 @@ def _prepare(
 ) -> tuple[str, list[Clip], int, str]:
     """Runs in a worker: everything of a track but the writing, and no TensorFlow."""
     try:
-        prepared = prepare(track, seconds, settings, cache)
+        with storage.local_copy(track.path) as local:
+            prepared = prepare(replace(track, path=local), seconds, settings, cache)
     except audio.AudioError as error:
         return key, [], 0, error.reason
     return key, prepared.clips, prepared.silent, "" if prepared.clips else "is silent or constant."
@@ -254,6 +270,8 @@ def _games(content: dict) -> Counter[str]:
 
 def _corpus(cache: Path) -> Corpus:
     """The corpus that the flags ask for."""
+    if _AUDIO.value is not None and storage.is_address(_AUDIO.value):
+        return folder.corpus_at(_AUDIO.value)
     if _AUDIO.value is not None:
         where = Path(_AUDIO.value).expanduser()
         if not _AUDIO.value or not where.is_dir():
@@ -295,9 +313,16 @@ def main(argv: Sequence[str]) -> None:
         raise job.JobError(f"Not a flag: {argv[1]!r} (--help lists the flags).")
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr, force=True)
     settings = _settings()
-    output = Path(_OUTPUT.value).expanduser()
     cache = Path(_CACHE.value).expanduser()
-    summary = build(_corpus(cache), output, settings, cache, _WORKERS.value, _GZIP.value)
+    output: Path | str = Path(_OUTPUT.value).expanduser()
+    local = Path(output)
+    if storage.is_address(_OUTPUT.value):
+        output = _OUTPUT.value.rstrip("/")
+        local = cache / "records" / digest_json(output)[:16]
+    engine = engine_for(_ENGINE.value, _WORKERS.value, _SCHEDULER.value)
+    summary = build(_corpus(cache), local, settings, cache, compress=_GZIP.value, engine=engine)
+    if local != output:
+        storage.publish(local, str(output))
     content = summary.manifest.content
     counts = ", ".join(f"{split} {content['splits'][split]['clips']}" for split in SPLITS)
     print(f"{output}: {content['corpus']['name']}, clips: {counts}; {content['silent_clips']} silent clips left out.")
@@ -305,7 +330,7 @@ def main(argv: Sequence[str]) -> None:
         if count < (clips := _games(content)["fixed/3"]):
             print(f"{clips - count} clips cannot be cut for {name}: too few downbeats.")
     if summary.skipped:
-        print(f"{len(summary.skipped)} files were left out: {output / 'skipped.csv'} says which and why.")
+        print(f"{len(summary.skipped)} files were left out: {output}/skipped.csv says which and why.")
 
 
 if __name__ == "__main__":

@@ -1,19 +1,28 @@
 """madmom 0.16.1 on a current Python and NumPy: the names that it misses are put back before it is imported.
 
-Nothing else of djnet imports madmom. Models and filters are read from the installed package at run time.
+Nothing else of djnet imports madmom. Models and filters are read from the installed package at run time. The models are
+pickles, which could hold any code, and the only pickles that djnet reads: so they are compared with a hash first.
 """
 
 import collections
 import collections.abc
+import hashlib
 import importlib
+import io
 import warnings
+from functools import cache
+from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
+# Of the eight files downbeats_blstm_1.pkl to 8.pkl of madmom 0.16.1, one after the other.
+MODELS_SHA256 = "117d21c28dd1f01fe0a108f042c0fb8382ec0a5f640762df250a53a215c6b289"
+
 
 class MadmomMissingError(RuntimeError):
-    """madmom is not installed; the message says how to build it."""
+    """madmom is not installed, or not as it was published; the message says how to build it."""
 
 
 def madmom(name: str) -> ModuleType:
@@ -36,10 +45,34 @@ def madmom(name: str) -> ModuleType:
         ) from error
 
 
+@cache
+def _model_files() -> list[bytes]:
+    """The eight pickles of the downbeat network, as they were published."""
+    paths = madmom("models").DOWNBEATS_BLSTM
+    found = [Path(path).read_bytes() for path in paths]
+    if hashlib.sha256(b"".join(found)).hexdigest() != MODELS_SHA256:
+        where = Path(paths[0]).parent if paths else "the package"
+        raise MadmomMissingError(
+            f"madmom's downbeat networks in {where} are not those of madmom 0.16.1 and are not loaded. "
+            "Install it again with: make madmom"
+        )
+    return found
+
+
+def downbeat_networks() -> list[Any]:
+    """madmom's eight networks, each with its `layers`."""
+    return [madmom("ml.nn").NeuralNetwork.load(io.BytesIO(data)) for data in _model_files()]
+
+
+def downbeat_processor() -> Any:
+    """madmom's own chain from samples to activations."""
+    _model_files()  # it reads the same files by itself
+    return madmom("features.downbeats").RNNDownBeatProcessor()
+
+
 def plain_activations(samples: np.ndarray) -> np.ndarray:
     """madmom's own network, for comparison: float32 [N] at 44,100 Hz -> float [T, 2]."""
-    signal = madmom("audio.signal").Signal(samples, sample_rate=44_100)
-    return madmom("features.downbeats").RNNDownBeatProcessor()(signal)
+    return downbeat_processor()(madmom("audio.signal").Signal(samples, sample_rate=44_100))
 
 
 def plain_beats(heard: np.ndarray) -> np.ndarray:

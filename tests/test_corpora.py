@@ -1,7 +1,9 @@
 import csv
 import hashlib
+import io
 import shutil
 import subprocess
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -93,6 +95,34 @@ def test_a_package_is_unpacked_without_installing_also_from_zips(tmp_path):
     files = {str(path.relative_to(target)): path.read_bytes() for path in target.rglob("*") if path.is_file()}
     assert files == {"usr/a.ogg": b"one", "usr/music.pk3!/sound/inner.ogg": b"inner"}
     assert not list(tmp_path.rglob("escape.ogg"))
+
+
+@needs_dpkg
+@pytest.mark.parametrize("path", ["../escape.ogg", "usr/../../escape.ogg", "/escape.ogg", "x.pk3!/../../escape.ogg"])
+def test_no_path_leads_out_of_the_folder(tmp_path, path, monkeypatch):
+    """Not even one of our own list, with an archive that holds just that path."""
+    with zipfile.ZipFile(tmp_path / "x.pk3", "w") as archive:
+        archive.writestr("../../escape.ogg", b"escape")
+    names = ["./../escape.ogg", "usr/../../escape.ogg", "/escape.ogg"]
+    with tarfile.open(tmp_path / "members.tar", "w") as tar:
+        for name, data in [*((name, b"escape") for name in names), ("x.pk3", (tmp_path / "x.pk3").read_bytes())]:
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+        link = tarfile.TarInfo("linked.ogg")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        tar.addfile(link)
+    original = subprocess.Popen
+    monkeypatch.setattr(
+        subprocess, "Popen", lambda *_, **options: original(["cat", tmp_path / "members.tar"], **options)
+    )
+    sha1 = hashlib.sha1(b"escape").hexdigest()
+    target = tmp_path / "inside" / "store"
+    target.mkdir(parents=True)
+    wanted = [Recording("tunes", path, sha1, "CC0"), Recording("tunes", "linked.ogg", sha1, "CC0")]
+    with pytest.raises(JobError, match="leads out of the folder"):
+        free.unpack(tmp_path / "x.deb", wanted, target)
+    assert not list(tmp_path.rglob("*escape*")) and not list(target.rglob("*"))
 
 
 @needs_dpkg

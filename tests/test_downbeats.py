@@ -12,7 +12,7 @@ from djnet import spec
 from djnet.audio import load
 from djnet.fragments import downbeat_cuts
 from djnet.rng import rng_for
-from preprocessing import beat_decoder, beat_network, downbeats
+from preprocessing import beat_decoder, beat_network, downbeats, madmom_compat
 from preprocessing.corpora import synthetic
 from preprocessing.madmom_compat import MadmomMissingError, madmom, plain_activations, plain_beats
 
@@ -186,3 +186,15 @@ def test_the_command_names_what_is_wrong(tmp_path):
     assert done.returncode == 2 and "text.mp3" in done.stderr and len(done.stderr.splitlines()) == 1
     done = _run()
     assert done.returncode == 2 and "Say which file" in done.stderr
+
+
+def test_pickles_that_are_not_madmoms_are_never_loaded(tmp_path, monkeypatch):
+    monkeypatch.setattr(madmom_compat, "_model_files", madmom_compat._model_files.__wrapped__)  # without its cache
+    files = [tmp_path / f"downbeats_blstm_{i}.pkl" for i in range(1, 9)]
+    for path in files:
+        path.write_bytes(b"cos\nsystem\n(S'touch " + str(tmp_path / "ran").encode() + b"'\ntR.")
+    monkeypatch.setattr(madmom("models"), "DOWNBEATS_BLSTM", [str(path) for path in files])
+    for load_models in (madmom_compat.downbeat_networks, madmom_compat.downbeat_processor):
+        with pytest.raises(MadmomMissingError, match=r"not those of madmom 0.16.1 and are not loaded.*make madmom"):
+            load_models()
+    assert not (tmp_path / "ran").exists()

@@ -3,14 +3,16 @@ from pathlib import Path
 
 import pytest
 
-from experiments.readme import ROOT, filled
+from experiments.readme import DOCUMENTS, ROOT, filled
 from preprocessing.job import JobError
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_tables_are_those_of_the_results():
-    assert filled(README, ROOT / "results") == README, "run: make readme"
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_the_tables_are_those_of_the_results(name):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    assert filled(text, ROOT / "results", name) == text, "run: make readme"
 
 
 def test_a_missing_table_and_a_missing_mark_are_said(tmp_path):

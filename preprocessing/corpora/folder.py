@@ -1,9 +1,10 @@
 """Any folder of music: every file that can be decoded, however deep; a track's group is its folder."""
 
 import os
-from pathlib import Path
+from pathlib import Path, PurePath, PurePosixPath
 
 from djnet.audio import CONVERTIBLE, READABLE
+from preprocessing import storage
 from preprocessing.corpora import Corpus, Skipped, Track
 
 
@@ -24,7 +25,18 @@ def corpus(folder: str | Path) -> Corpus:
         folders.sort()
         for name in sorted(names):
             path = Path(where, name)
-            if path.suffix.lower() in READABLE | CONVERTIBLE and not name.startswith("."):
+            if _is_music(path):
                 relative = path.relative_to(folder)
                 tracks.append(Track(str(relative), str(path), str(relative.parent), "own"))
     return Corpus(folder.resolve().name or "folder", tracks, closed)
+
+
+def corpus_at(address: str) -> Corpus:
+    """The music below an address; the same corpus as from a folder with the same files."""
+    files = [(PurePosixPath(relative), path) for relative, path in storage.find(address)]
+    tracks = [Track(str(name), path, str(name.parent), "own") for name, path in files if _is_music(name)]
+    return Corpus(PurePosixPath(address.rstrip("/")).name or "folder", tracks)
+
+
+def _is_music(path: PurePath) -> bool:
+    return path.suffix.lower() in READABLE | CONVERTIBLE and not path.name.startswith(".")

@@ -157,6 +157,8 @@ def _keep(recording: Recording, data: bytes, folder: Path) -> bool:
     if hashlib.sha1(data).hexdigest() != recording.sha1:
         return False
     target = folder / recording.path
+    if not target.resolve().is_relative_to(folder.resolve()):
+        raise JobError(f"{recording.package}: the path {recording.path!r} leads out of the folder; it is not unpacked.")
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(data)
     return True

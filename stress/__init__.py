@@ -1,0 +1,1 @@
+"""Faults on purpose: `make stress`. What is broken here must be noticed, named and repaired; nothing may be lost."""

@@ -1,0 +1,60 @@
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from djnet.models import build
+from experiments.export import TOLERANCE, difference, export
+
+TINY = {"tower": (8, 8), "convnet": (4, 4), "dense": (16,)}
+
+SERVE = """
+import json, sys
+import numpy as np, tensorflow as tf
+served = tf.saved_model.load(sys.argv[1]).signatures
+mels = np.load(sys.argv[2])
+frames = [served["embed"](mel=tf.constant(mel[None]))["frames"] for mel in mels]
+print(json.dumps(served["score"](frames_a=frames[0], frames_b=frames[1])["probability"].numpy().tolist()))
+assert not any(name.split(".")[0] in ("djnet", "experiments", "preprocessing") for name in sys.modules)
+"""
+
+
+SLOW = [pytest.param(*case, marks=pytest.mark.verify) for case in (("sen", 0.0), ("cin", 0.0), ("ccsn", 0.5))]
+
+
+@pytest.mark.parametrize(("name", "window"), [("sen", 0.5), ("sn", 0.0), *SLOW])
+def test_what_is_served_is_what_was_trained(name, window, tmp_path, rng):
+    model = build(name, "compact", **TINY, window_seconds=window)
+    mean, std = rng.uniform(0, 4, 128).astype(np.float32), rng.uniform(1, 2, 128).astype(np.float32)
+    export(model, mean, std, tmp_path / "out")
+    assert difference(model, mean, std, tmp_path / "out") < TOLERANCE
+
+
+def test_it_is_served_without_djnet(tmp_path, rng):
+    model = build("sen", "compact", **TINY)
+    mean, std = np.zeros(128, np.float32), np.ones(128, np.float32)
+    export(model, mean, std, tmp_path / "out")
+    mels = rng.standard_normal((2, 90, 128)).astype(np.float32)
+    np.save(tmp_path / "mels.npy", mels)
+    command = [sys.executable, "-c", SERVE, str(tmp_path / "out"), str(tmp_path / "mels.npy")]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=os.environ | {"PYTHONPATH": ""})
+    assert done.returncode == 0, done.stderr
+    assert np.allclose(json.loads(done.stdout), model([mels[:1], mels[1:]]).numpy(), atol=TOLERANCE)
+
+
+def test_networks_of_three_fragments_have_no_score(tmp_path):
+    with pytest.raises(ValueError, match="tsn compares 3 fragments"):
+        export(build("tsn", "compact", **TINY), np.zeros(128), np.ones(128), tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [([], "Say which run and where to"), (["nowhere", "out"], "nowhere has no best.keras")],
+)
+def test_wrong_words_end_with_one_line(words, message):
+    command = [sys.executable, "-m", "experiments.export", *words]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2 and message in done.stderr and len(done.stderr.strip().splitlines()) == 1
