@@ -111,7 +111,9 @@ def _key(part: mix.Part) -> str:
     import librosa
 
     mono = part.samples.mean(axis=1)
-    return keys.key_of(librosa.feature.chroma_stft(y=mono, sr=mix.RATE_HZ, n_fft=8192, hop_length=4096).mean(axis=1))
+    return keys.key_of(
+        librosa.feature.chroma_stft(y=mono, sr=mix.RATE_HZ, n_fft=8192, hop_length=4096, tuning=0.0).mean(axis=1)
+    )
 
 
 def build(manifest: Manifest, count: int, seed: int, workers: int = 1) -> Path:
