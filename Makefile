@@ -63,7 +63,7 @@ inspect: $(INSTALLED) ## check every shard in DATA, show counts, draw a few spec
 
 browser: ## install Chromium for the tests of the pages (as root, with apt-get); without it they are skipped
 	@command -v chromium >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
-	  apt-get -qq update && apt-get -qq install --yes --no-install-recommends chromium; } >/dev/null 2>&1 || \
+	  { apt-get -qq update; DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes chromium; }; } >/dev/null 2>&1 || \
 	  echo "No Chromium here: the tests of the pages will be skipped (Debian: apt-get install chromium)"
 
 test: $(INSTALLED) ## run the tests (no network needed)

@@ -38,6 +38,7 @@ def make(records: Manifest, results: Path) -> Path:
         patch.setattr(sections, "HEAR_PUZZLES", 2)
         patch.setattr(sections, "PLAY_CLIPS", 1)
         patch.setattr(sections, "TEST_TRACKS", 5)
+        patch.setattr(puzzles, "SIZES", (3, 4, 5))  # each size is a graph to be traced
         # The generated corpus has too few songs in its test split: all may be heard here.
         patch.setattr(Manifest, "read_clips", _clips_of_all_splits(Manifest.read_clips))
         patch.setattr(riddles, "audible_clips", _with_title(riddles.audible_clips))
