@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -184,6 +185,7 @@ def score(options: Sequence[Sequence[Clip]], scorer: Scores) -> tuple[np.ndarray
     """What the network says, and that with the small preferences: -> [n, c, n, c] twice, -inf where nothing is."""
     n, c = len(options), max(map(len, options))
     flat = [(song, pick) for song, clips in enumerate(options) for pick in range(len(clips))]
+    print(f"score: {len(flat)} clips of {n} songs", file=sys.stderr)
     matrix = scorer([options[song][pick].mel for song, pick in flat])
     heard = np.full((n, c, n, c), -np.inf)
     places = np.array(flat).T

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tqdm import tqdm
 
 import djnet
 from djnet import audio
@@ -64,7 +65,7 @@ def read_receipt(path: Path) -> dict[str, Any]:
 def parts_of(content: dict[str, Any]) -> list[Part]:
     """The clips of a receipt with their samples; songs that are missing or changed are an error."""
     parts = []
-    for clip in content["clips"]:
+    for clip in tqdm(content["clips"], desc="read", unit="song"):
         if not Path(clip["song"]).is_file():
             raise JobError(f"{clip['song']}: is not there any more; put it back to render this medley again.")
         if audio.probe(clip["song"]).content != clip["content"]:

@@ -214,7 +214,9 @@ def test_mistakes_are_one_line(monkeypatch, kept, folder, tmp_path, capsys, word
     with pytest.raises(SystemExit) as ended:
         console.main(["medley", *words, str(folder), "--cache", str(kept), "--workers", "1"])
     assert ended.value.code == 2
-    error = [line for line in capsys.readouterr().err.splitlines() if line and "listen:" not in line]
+    error = [
+        line for line in capsys.readouterr().err.splitlines() if line and not line.startswith(("listen:", "score:"))
+    ]
     assert len(error) == 1 and complaint in error[0]
     assert Path("there.wav").read_bytes() == b"mine"
 
