@@ -31,6 +31,14 @@ class Wishes:
     drop: int = 0
     keep_order: bool = False
 
+    def require_possible(self, names: Sequence[str]) -> None:
+        """A JobError names the songs whose wishes contradict each other."""
+        chain = itertools.pairwise(range(len(names))) if self.keep_order else ()
+        try:
+            replace(self.rules, before=(*self.rules.before, *chain)).validate(len(names))
+        except ValueError as error:
+            raise JobError(re.sub(r"\b(?:[Pp]iece )?(\d+)\b", lambda m: repr(names[int(m[1])]), str(error))) from error
+
     def single(self) -> list[tuple[str, "Wishes"]]:
         """Each wish by name, with all wishes but that one."""
         found = []
@@ -165,12 +173,12 @@ def plan(options: Sequence[Sequence[Clip]], scorer: Scores, wishes: Wishes) -> P
     """Choose clips and order: `options` are the candidates of every song."""
     if len(options) == 1:
         return Plan([options[0][0]], [], Choice((0,), (0,), 0.0, 0.0), None, {})
+    wishes.require_possible([clips[0].song.name for clips in options])
     heard, scores = score(options, scorer)
     try:
         choice = best_choice(scores, wishes.rules, wishes.drop, wishes.keep_order)
     except ValueError as error:
-        names = [clips[0].song.name for clips in options]
-        raise JobError(re.sub(r"\b[Pp]iece (\d+)", lambda m: f"'{names[int(m[1])]}'", str(error))) from error
+        raise JobError(str(error)) from error
     costs = {}
     for name, without in wishes.single():
         free = best_choice(scores, without.rules, without.drop, without.keep_order)

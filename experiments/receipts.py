@@ -17,12 +17,14 @@ from djnet.mix import RATE_HZ, Join, Mix, Part
 from experiments.planning import Plan
 from preprocessing.job import JobError
 
+_RECEIPT = {"title", "bars", "peak_db", "clips", "scores"}  # what rendering reads
+_CLIP = {"song", "content", "begin", "start", "end", "beats", "bpm", "key"}
 _MARGIN_SECONDS = 0.3  # of music around a clip, for its edges
 _ROW_SECONDS = 100.0  # of a picture
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 
 
-def receipt(plan: Plan, bars: int, peak_db: float, scorer: str) -> dict[str, Any]:
+def receipt(plan: Plan, title: str, bars: int, peak_db: float, scorer: str) -> dict[str, Any]:
     """Everything that the sound depends on, as JSON."""
     clips = []
     for clip in plan.clips:
@@ -34,7 +36,7 @@ def receipt(plan: Plan, bars: int, peak_db: float, scorer: str) -> dict[str, Any
             "bpm": round(clip.song.bpm, 2), "loudness": round(clip.song.loudness, 2), "beats": part.beats.tolist(),
         })  # fmt: skip
     return {
-        "djnet": djnet.__version__, "scorer": scorer, "bars": bars, "peak_db": peak_db,
+        "djnet": djnet.__version__, "title": title, "scorer": scorer, "bars": bars, "peak_db": peak_db,
         "clips": clips, "scores": plan.scores, "value": plan.choice.value, "bound": _number(plan.choice.bound),
         "second": _second(plan),
     }  # fmt: skip
@@ -52,13 +54,12 @@ def read_receipt(path: Path) -> dict[str, Any]:
     """A receipt; a JobError says what is wrong with it."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        _ = [
-            (clip["song"], clip["content"], clip["begin"], clip["start"], clip["end"], clip["beats"])
-            for clip in content["clips"]
-        ]
-        _ = content["bars"], content["peak_db"], content["scores"]
-    except (ValueError, KeyError, TypeError) as error:
+    except ValueError as error:
         raise JobError(f"{path}: is not a receipt of a medley ({error}).") from error
+    clips = content.get("clips") if isinstance(content, dict) else None
+    whole = isinstance(clips, list) and all(isinstance(clip, dict) and clip.keys() >= _CLIP for clip in clips)
+    if not clips or not whole or not content.keys() >= _RECEIPT:
+        raise JobError(f"{path}: is not a receipt of a medley; `djnet medley` writes one beside every medley.")
     return content
 
 
