@@ -5,7 +5,7 @@ import hashlib
 import os
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -258,8 +258,9 @@ def _write(output: Path, content: dict[str, Any], preview: bool) -> int:
     if preview:
         print(f"{output}: {len(made.joins)} joins, {len(samples) / RATE_HZ:.0f} s.")
         return 0
-    written = soundfile.read(output, dtype="float32", always_2d=True)[0]
-    checked = selfcheck.check(written, made.joins, made.beats)
+    del samples
+    made = replace(made, samples=soundfile.read(output, dtype="float32", always_2d=True)[0])
+    checked = selfcheck.check(made.samples, made.joins, made.beats)
     json_path, cue_path, csv_path, picture_path = _siblings(output)
     receipts.write_json_receipt(json_path, content, made, hashlib.sha256(output.read_bytes()).hexdigest())
     receipts.write_cue(cue_path, output, made.cuts, names)

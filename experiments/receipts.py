@@ -20,6 +20,7 @@ from preprocessing.job import JobError
 _RECEIPT = {"title", "bars", "peak_db", "clips", "scores"}  # what rendering reads
 _CLIP = {"song", "content", "begin", "start", "end", "beats", "bpm", "key"}
 _MARGIN_SECONDS = 0.3  # of music around a clip, for its edges
+_STEP = RATE_HZ // 20  # samples that share a point of the picture
 _ROW_SECONDS = 100.0  # of a picture
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 
@@ -130,22 +131,29 @@ def draw(path: Path, made: Mix, names: Sequence[str], scores: Sequence[float]) -
     from matplotlib.figure import Figure
 
     total = len(made.samples) / RATE_HZ
+    loud = np.array([np.abs(made.samples[i : i + _STEP]).max() for i in range(0, len(made.samples), _STEP)])
     rows = max(1, round(total / _ROW_SECONDS))
     seconds = total / rows
     figure = Figure(figsize=(12, 0.6 + 1.7 * rows), layout="constrained")
     for row, axes in enumerate(np.atleast_1d(figure.subplots(rows, 1))):
         axes.set(xlim=(row * seconds, (row + 1) * seconds), ylim=(-1.25, 1.75), yticks=[])
-        _draw_row(axes, made, names, scores, row * seconds, (row + 1) * seconds)
+        _draw_row(axes, made, loud, names, scores, row * seconds, (row + 1) * seconds)
         axes.spines[["left", "right", "top"]].set_visible(False)
     axes.set_xlabel("seconds; colours: songs, bands: joins with their scores, ticks: downbeats")
     with whole_file(path) as partial:
         figure.savefig(partial, format="png", dpi=80)
 
 
-def _draw_row(axes: Any, made: Mix, names: Sequence[str], scores: Sequence[float], begin: float, end: float) -> None:
-    step = RATE_HZ // 20
-    loud = np.abs(made.samples[: len(made.samples) // step * step]).max(axis=1).reshape(-1, step).max(axis=1)
-    times = (np.arange(len(loud)) + 0.5) * step / RATE_HZ
+def _draw_row(
+    axes: Any,
+    made: Mix,
+    loud: np.ndarray,
+    names: Sequence[str],
+    scores: Sequence[float],
+    begin: float,
+    end: float,
+) -> None:
+    times = (np.arange(len(loud)) + 0.5) * _STEP / RATE_HZ
     for i, name in enumerate(names):
         colour = _COLOURS[i % len(_COLOURS)]
         first, last = made.cuts[i], made.cuts[i + 1]

@@ -72,11 +72,17 @@ def check(samples: np.ndarray, joins: list[Join], beats: list[np.ndarray]) -> Ch
     known = [value for value in loudness if np.isfinite(value)]
     return Check(
         [JoinCheck(phase, step) for phase, step in zip(phases, steps, strict=True)],
-        loudness_of(samples, RATE_HZ),
+        _together(loudness, cuts),
         max(known, default=0.0) - min(known, default=0.0),
         20 * float(np.log10(max(true_peak(samples, RATE_HZ), 1e-9))),
         _longest_silence(samples),
     )
+
+
+def _together(loudness: list[float], cuts: list[float]) -> float:
+    """Loudness of the whole from that of its clips, each for as long as it plays."""
+    power = np.average(10 ** (np.array(loudness) / 10), weights=np.diff(cuts))
+    return 10 * float(np.log10(power)) if power > 0 else -np.inf
 
 
 def _step(samples: np.ndarray, join: Join, first: float, last: float) -> float:
