@@ -74,10 +74,18 @@ def load_at(path: str | Path, start: float, seconds: float | None, rates: Sequen
 
 
 def load_stereo(path: str | Path, start: float, seconds: float, rate: int) -> np.ndarray:
-    """Decode a part of a file as it was mixed: -> float32 [N, 2]; more than two channels become one, heard twice."""
+    """Decode a part of a file as it was mixed: -> float32 [N, 2]; more than two channels become one, heard twice.
+
+    The part is where it is in a file decoded from its beginning: compressed formats are read up to it, since seeking
+    in some of them leads elsewhere, by a tenth of a second and more.
+    """
     with _opened(path) as sound:
         first = min(max(0, round(start * sound.samplerate)), sound.frames)
-        sound.seek(first)
+        if sound.format in ("OGG", "MP3"):
+            for skipped in range(0, first, _BLOCK_FRAMES):
+                sound.read(min(_BLOCK_FRAMES, first - skipped), dtype="float32")
+        else:
+            sound.seek(first)
         samples = sound.read(round(seconds * sound.samplerate), dtype="float32", always_2d=True)
         source = sound.samplerate
     _require_numbers(path, samples)

@@ -6,6 +6,7 @@ import soxr
 
 _LIMITED_DB = 6.0  # of a peak that are taken away by the limiter
 _WINDOW_SECONDS = 0.06
+_BLOCK_FRAMES = 1 << 20
 _MARGIN = 0.97  # of the ceiling, for what lies between the samples
 
 
@@ -44,11 +45,14 @@ def keep_below(samples: np.ndarray, ceiling: float, rate: int) -> None:
     level = np.full(len(samples), _MARGIN * ceiling, np.float32)
     for channel in samples.T:
         np.maximum(level, np.abs(channel), out=level)
-    needed = np.divide(_MARGIN * ceiling, level, out=level)
-    if len(needed) and needed.min() < 1.0:
-        size = 2 * round(_WINDOW_SECONDS * rate / 2) + 1
-        dip = scipy.ndimage.minimum_filter1d(needed, size)
-        samples *= np.minimum(_smooth(dip, size), needed)[:, None]
+    size = 2 * round(_WINDOW_SECONDS * rate / 2) + 1
+    for first in range(0, len(samples), _BLOCK_FRAMES):  # in blocks, to spare memory; each sees its neighbours
+        begin = max(0, first - 2 * size)
+        needed = _MARGIN * ceiling / level[begin : first + _BLOCK_FRAMES + 2 * size]
+        if needed.min() < 1.0:
+            dip = np.minimum(_smooth(scipy.ndimage.minimum_filter1d(needed, size), size), needed)
+            block = samples[first : first + _BLOCK_FRAMES]
+            block *= dip[first - begin :][: len(block), None]
     samples *= np.float32(min(1.0, ceiling / max(true_peak(samples, rate), 1e-9)))
 
 

@@ -181,7 +181,7 @@ def _plan(a: Part, b: Part, bars: int) -> _Plan:
             )
             if a.meter != b.meter:
                 reason = f"{a.meter} against {b.meter} beats in a bar"
-    ahead = min(_CUT_SECONDS, b.start) or 1 / RATE_HZ
+    ahead = max(min(_CUT_SECONDS, b.start), 1 / RATE_HZ)
     return _Plan("cut", a.last + np.array([-ahead, 0]), b.start + np.array([-ahead, 0]), np.array([ahead]), reason)
 
 

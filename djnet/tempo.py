@@ -22,7 +22,7 @@ def smoothed(beats: np.ndarray) -> np.ndarray:
         slope, level = np.polyfit(np.arange(first, last) - i, beats[first:last, 0], 1)
         errors = beats[first:last, 0] - (level + slope * (np.arange(first, last) - i))
         if np.abs(errors).max() < 0.02:
-            times[i] = level
+            times[i] = max(level, 0.0)
     return np.stack([times, beats[:, 1]], axis=1)
 
 

@@ -1,5 +1,6 @@
 """The `djnet` command."""
 
+import argparse
 import importlib
 import sys
 
@@ -22,7 +23,7 @@ def main(arguments: list[str] | None = None) -> None:
         prog="djnet",
         description="Puts pieces of music in order.",
         epilog=f"commands:\n{listed}\n\n`djnet COMMAND --help` explains one.",
-        formatter_class=job.argparse.RawDescriptionHelpFormatter,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         usage="djnet [--version] COMMAND ...",
     )
     parser.add_argument("--version", action="version", version=f"djnet {djnet.__version__}")

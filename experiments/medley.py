@@ -5,7 +5,7 @@ import hashlib
 import os
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +124,7 @@ def main(arguments: Sequence[str]) -> int:
     if given.dry_run:
         return 0
     peak_db = _LOSSY_PEAK_DB if output.suffix.lower() in encoding.LOSSY else mix.PEAK_DB
-    return _write(output, receipts.receipt(plan, options.bars, peak_db, given.network), given.preview)
+    return _write(output, receipts.receipt(plan, output.stem, options.bars, peak_db, given.network), given.preview)
 
 
 def make_plan(
@@ -203,7 +203,9 @@ def _wishes(given: argparse.Namespace, found: Sequence[Song]) -> Wishes:
     before = tuple((_number_of(a, found, "--before"), _number_of(b, found, "--before")) for a, b in given.before)
     if given.drop_worst < 0 or (given.drop_worst and given.drop_worst > len(found) - 2):
         raise JobError(f"--drop-worst={given.drop_worst}: of {len(found)} songs two must be left.")
-    return Wishes(Rules(first, last, before), given.drop_worst, given.keep_order)
+    wishes = Wishes(Rules(first, last, before), given.drop_worst, given.keep_order)
+    wishes.require_possible([song.name for song in found])
+    return wishes
 
 
 def _number_of(name: str, found: Sequence[Song], where: str) -> int:
@@ -252,12 +254,13 @@ def _write(output: Path, content: dict[str, Any], preview: bool) -> int:
     del parts
     names = [Path(clip["song"]).stem for clip in content["clips"]]
     samples = _joins_only(made) if preview else made.samples
-    encoding.write(output, samples, RATE_HZ, output.stem, "Medley of " + ", ".join(names))
+    encoding.write(output, samples, RATE_HZ, content["title"], "Medley of " + ", ".join(names))
     if preview:
         print(f"{output}: {len(made.joins)} joins, {len(samples) / RATE_HZ:.0f} s.")
         return 0
-    written = soundfile.read(output, dtype="float32", always_2d=True)[0]
-    checked = selfcheck.check(written, made.joins, made.beats)
+    del samples
+    made = replace(made, samples=soundfile.read(output, dtype="float32", always_2d=True)[0])
+    checked = selfcheck.check(made.samples, made.joins, made.beats)
     json_path, cue_path, csv_path, picture_path = _siblings(output)
     receipts.write_json_receipt(json_path, content, made, hashlib.sha256(output.read_bytes()).hexdigest())
     receipts.write_cue(cue_path, output, made.cuts, names)

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -29,6 +30,14 @@ class Wishes:
     rules: Rules = field(default_factory=Rules)
     drop: int = 0
     keep_order: bool = False
+
+    def require_possible(self, names: Sequence[str]) -> None:
+        """A JobError names the songs whose wishes contradict each other."""
+        chain = itertools.pairwise(range(len(names))) if self.keep_order else ()
+        try:
+            replace(self.rules, before=(*self.rules.before, *chain)).validate(len(names))
+        except ValueError as error:
+            raise JobError(re.sub(r"\b(?:[Pp]iece )?(\d+)\b", lambda m: repr(names[int(m[1])]), str(error))) from error
 
     def single(self) -> list[tuple[str, "Wishes"]]:
         """Each wish by name, with all wishes but that one."""
@@ -164,12 +173,12 @@ def plan(options: Sequence[Sequence[Clip]], scorer: Scores, wishes: Wishes) -> P
     """Choose clips and order: `options` are the candidates of every song."""
     if len(options) == 1:
         return Plan([options[0][0]], [], Choice((0,), (0,), 0.0, 0.0), None, {})
+    wishes.require_possible([clips[0].song.name for clips in options])
     heard, scores = score(options, scorer)
     try:
         choice = best_choice(scores, wishes.rules, wishes.drop, wishes.keep_order)
     except ValueError as error:
-        names = [clips[0].song.name for clips in options]
-        raise JobError(re.sub(r"\b[Pp]iece (\d+)", lambda m: f"'{names[int(m[1])]}'", str(error))) from error
+        raise JobError(str(error)) from error
     costs = {}
     for name, without in wishes.single():
         free = best_choice(scores, without.rules, without.drop, without.keep_order)
@@ -184,6 +193,7 @@ def score(options: Sequence[Sequence[Clip]], scorer: Scores) -> tuple[np.ndarray
     """What the network says, and that with the small preferences: -> [n, c, n, c] twice, -inf where nothing is."""
     n, c = len(options), max(map(len, options))
     flat = [(song, pick) for song, clips in enumerate(options) for pick in range(len(clips))]
+    print(f"score: {len(flat)} clips of {n} songs", file=sys.stderr)
     matrix = scorer([options[song][pick].mel for song, pick in flat])
     heard = np.full((n, c, n, c), -np.inf)
     places = np.array(flat).T

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tqdm import tqdm
 
 import djnet
 from djnet import audio
@@ -16,12 +17,15 @@ from djnet.mix import RATE_HZ, Join, Mix, Part
 from experiments.planning import Plan
 from preprocessing.job import JobError
 
+_RECEIPT = {"title", "bars", "peak_db", "clips", "scores"}  # what rendering reads
+_CLIP = {"song", "content", "begin", "start", "end", "beats", "bpm", "key"}
 _MARGIN_SECONDS = 0.3  # of music around a clip, for its edges
+_STEP = RATE_HZ // 20  # samples that share a point of the picture
 _ROW_SECONDS = 100.0  # of a picture
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 
 
-def receipt(plan: Plan, bars: int, peak_db: float, scorer: str) -> dict[str, Any]:
+def receipt(plan: Plan, title: str, bars: int, peak_db: float, scorer: str) -> dict[str, Any]:
     """Everything that the sound depends on, as JSON."""
     clips = []
     for clip in plan.clips:
@@ -33,7 +37,7 @@ def receipt(plan: Plan, bars: int, peak_db: float, scorer: str) -> dict[str, Any
             "bpm": round(clip.song.bpm, 2), "loudness": round(clip.song.loudness, 2), "beats": part.beats.tolist(),
         })  # fmt: skip
     return {
-        "djnet": djnet.__version__, "scorer": scorer, "bars": bars, "peak_db": peak_db,
+        "djnet": djnet.__version__, "title": title, "scorer": scorer, "bars": bars, "peak_db": peak_db,
         "clips": clips, "scores": plan.scores, "value": plan.choice.value, "bound": _number(plan.choice.bound),
         "second": _second(plan),
     }  # fmt: skip
@@ -51,20 +55,19 @@ def read_receipt(path: Path) -> dict[str, Any]:
     """A receipt; a JobError says what is wrong with it."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        _ = [
-            (clip["song"], clip["content"], clip["begin"], clip["start"], clip["end"], clip["beats"])
-            for clip in content["clips"]
-        ]
-        _ = content["bars"], content["peak_db"], content["scores"]
-    except (ValueError, KeyError, TypeError) as error:
+    except ValueError as error:
         raise JobError(f"{path}: is not a receipt of a medley ({error}).") from error
+    clips = content.get("clips") if isinstance(content, dict) else None
+    whole = isinstance(clips, list) and all(isinstance(clip, dict) and clip.keys() >= _CLIP for clip in clips)
+    if not clips or not whole or not content.keys() >= _RECEIPT:
+        raise JobError(f"{path}: is not a receipt of a medley; `djnet medley` writes one beside every medley.")
     return content
 
 
 def parts_of(content: dict[str, Any]) -> list[Part]:
     """The clips of a receipt with their samples; songs that are missing or changed are an error."""
     parts = []
-    for clip in content["clips"]:
+    for clip in tqdm(content["clips"], desc="read", unit="song"):
         if not Path(clip["song"]).is_file():
             raise JobError(f"{clip['song']}: is not there any more; put it back to render this medley again.")
         if audio.probe(clip["song"]).content != clip["content"]:
@@ -128,22 +131,29 @@ def draw(path: Path, made: Mix, names: Sequence[str], scores: Sequence[float]) -
     from matplotlib.figure import Figure
 
     total = len(made.samples) / RATE_HZ
+    loud = np.array([np.abs(made.samples[i : i + _STEP]).max() for i in range(0, len(made.samples), _STEP)])
     rows = max(1, round(total / _ROW_SECONDS))
     seconds = total / rows
     figure = Figure(figsize=(12, 0.6 + 1.7 * rows), layout="constrained")
     for row, axes in enumerate(np.atleast_1d(figure.subplots(rows, 1))):
         axes.set(xlim=(row * seconds, (row + 1) * seconds), ylim=(-1.25, 1.75), yticks=[])
-        _draw_row(axes, made, names, scores, row * seconds, (row + 1) * seconds)
+        _draw_row(axes, made, loud, names, scores, row * seconds, (row + 1) * seconds)
         axes.spines[["left", "right", "top"]].set_visible(False)
     axes.set_xlabel("seconds; colours: songs, bands: joins with their scores, ticks: downbeats")
     with whole_file(path) as partial:
         figure.savefig(partial, format="png", dpi=80)
 
 
-def _draw_row(axes: Any, made: Mix, names: Sequence[str], scores: Sequence[float], begin: float, end: float) -> None:
-    step = RATE_HZ // 20
-    loud = np.abs(made.samples[: len(made.samples) // step * step]).max(axis=1).reshape(-1, step).max(axis=1)
-    times = (np.arange(len(loud)) + 0.5) * step / RATE_HZ
+def _draw_row(
+    axes: Any,
+    made: Mix,
+    loud: np.ndarray,
+    names: Sequence[str],
+    scores: Sequence[float],
+    begin: float,
+    end: float,
+) -> None:
+    times = (np.arange(len(loud)) + 0.5) * _STEP / RATE_HZ
     for i, name in enumerate(names):
         colour = _COLOURS[i % len(_COLOURS)]
         first, last = made.cuts[i], made.cuts[i + 1]

@@ -9,6 +9,8 @@ from experiments.planning import Plan
 from experiments.selfcheck import PEAK_LIMIT_DB, PHASE_LIMIT_MS, STEP_LIMIT_LU, Check
 from experiments.songs import Song
 
+_NAMED = 15  # songs of another order that are listed
+
 
 def plan_table(plan: Plan, found: Sequence[Song], joins: Sequence[Join]) -> str:
     """The clips in their order with joins and scores, and how sure the order is."""
@@ -40,7 +42,8 @@ def _order_lines(plan: Plan, found: Sequence[Song]) -> list[str]:
     lines = [f"Order: {sum(plan.scores):.3f} for {len(plan.scores)} joins; {proof}."]
     if plan.other is not None:
         kind = "Second-best order" if choice.proven else "Another order"
-        names = ", ".join(found[i].name[:20] for i in plan.other.order)
+        names = ", ".join(found[i].name[:20] for i in plan.other.order[:_NAMED])
+        names += ", ..." if len(plan.other.order) > _NAMED else ""
         lines.append(f"{kind}: loses {choice.value - plan.other.value:.3f}: {names}.")
     lines += [f"{wish} costs {cost:.3f}." for wish, cost in plan.costs.items()]
     left = sorted(set(range(len(found))) - set(choice.order))

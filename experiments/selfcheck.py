@@ -4,6 +4,7 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
+from tqdm import tqdm
 
 from djnet.loudness import loudness_of, true_peak
 from djnet.mix import RATE_HZ, Join
@@ -66,15 +67,22 @@ def check(samples: np.ndarray, joins: list[Join], beats: list[np.ndarray]) -> Ch
     spans = [samples[round(a * RATE_HZ) : round(b * RATE_HZ)] for a, b in itertools.pairwise(cuts)]
     loudness = [loudness_of(span, RATE_HZ) for span in spans]
     steps = [_step(samples, join, cuts[i], cuts[i + 2]) for i, join in enumerate(joins)]
-    phases = [_phase(samples, join, *beats[i : i + 2]) for i, join in enumerate(joins)]
+    listened = tqdm(joins, desc="check", unit="join", disable=not joins)
+    phases = [_phase(samples, join, *beats[i : i + 2]) for i, join in enumerate(listened)]
     known = [value for value in loudness if np.isfinite(value)]
     return Check(
         [JoinCheck(phase, step) for phase, step in zip(phases, steps, strict=True)],
-        loudness_of(samples, RATE_HZ),
+        _together(loudness, cuts),
         max(known, default=0.0) - min(known, default=0.0),
         20 * float(np.log10(max(true_peak(samples, RATE_HZ), 1e-9))),
         _longest_silence(samples),
     )
+
+
+def _together(loudness: list[float], cuts: list[float]) -> float:
+    """Loudness of the whole from that of its clips, each for as long as it plays."""
+    power = np.average(10 ** (np.array(loudness) / 10), weights=np.diff(cuts))
+    return 10 * float(np.log10(power)) if power > 0 else -np.inf
 
 
 def _step(samples: np.ndarray, join: Join, first: float, last: float) -> float:

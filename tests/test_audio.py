@@ -168,3 +168,11 @@ def test_stereo_is_kept_as_it_was_mixed(tmp_path, rng, rate, channels):
     assert len(audio.load_stereo(tmp_path / "x.wav", 2.5, 1.0, 44_100)) == 22_050
     with pytest.raises(audio.AudioError, match="cannot be read"):
         audio.load_stereo(tmp_path / "none.wav", 0.0, 1.0, 44_100)
+
+
+@pytest.mark.parametrize("ending", ["ogg", "mp3", "flac"])
+def test_a_part_lies_where_it_does_in_the_whole_file(tmp_path, rng, ending):
+    soundfile.write(tmp_path / f"x.{ending}", 0.1 * rng.standard_normal((5 * 44_100, 2)), 44_100)
+    whole = soundfile.read(tmp_path / f"x.{ending}", dtype="float32")[0]
+    part = audio.load_stereo(tmp_path / f"x.{ending}", 3.5, 1.0, 44_100)
+    np.testing.assert_allclose(part, whole[154_350 : 154_350 + 44_100], atol=1e-6)

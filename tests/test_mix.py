@@ -142,6 +142,14 @@ def test_any_clips_make_a_mix_whose_parts_follow_each_other(kinds, bars):
         assert join.start <= join.middle <= join.end
 
 
+def test_a_clip_may_begin_where_its_samples_begin_or_a_little_before(rng):
+    for start in (0.0, -0.002):
+        whole = song(rng, 120, bars=3)
+        other = Part(whole.samples[4410:], whole.beats - [0.1 - start, 0.0], start, whole.last - 0.1 + start)
+        (join,) = mix.render([song(rng, 90, bars=3), other]).joins
+        assert join.kind == "cut" and join.end > join.start
+
+
 def test_silence_and_too_many_channels():
     silent = mix.render([Part(np.zeros(RATE_HZ)), Part(np.zeros(RATE_HZ))])
     assert not silent.samples.any()

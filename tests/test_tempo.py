@@ -16,6 +16,14 @@ def test_a_steady_beat_becomes_more_exact_than_the_trackers_frames():
     assert tempo.unsteadiness(found) < 0.005
 
 
+def test_no_beat_comes_before_the_music():
+    late = np.arange(16) * 0.5
+    late[1:3] -= 0.01  # the line through the first beats begins before zero
+    late[4] += 0.01
+    assert np.polyfit(np.arange(5), late[:5], 1)[1] < 0
+    assert tempo.smoothed(beats(late))[0, 0] == 0.0
+
+
 def test_free_beats_stay_where_they_are(rng):
     free = beats(np.cumsum(rng.uniform(0.3, 0.8, 40)))
     np.testing.assert_array_equal(tempo.smoothed(free), free)
