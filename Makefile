@@ -8,6 +8,8 @@ DATA        ?= data
 RUNS        ?= runs
 RESULTS     ?= results
 EPOCHS      ?= 30
+SONGS       ?=
+MEDLEY      ?= medley.wav
 MINUTES     ?= 10
 FLAGS       ?=
 
@@ -18,7 +20,7 @@ SOURCES   := setup.py djnet preprocessing experiments tests benchmarks stress
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help preprocess train evaluate reproduce figures mixes rwc inspect readme test lint bench stress verify verify-downbeats madmom clean
+.PHONY: help preprocess train evaluate reproduce figures mixes rwc inspect readme test lint bench verify verify-downbeats madmom clean medley report browser stress
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | \
@@ -49,8 +51,20 @@ rwc: $(INSTALLED) ## make RWC-P ready for sequencing, rendered where there is no
 	@test -n "$(RWC)" || { echo "Say where RWC-P is: make rwc RWC=folder" >&2; exit 2; }
 	@$(BIN)/python -m preprocessing.rwc --rwc="$(RWC)" --data="$(DATA)" $(FLAGS)
 
+medley: $(INSTALLED) ## one piece of music out of many songs: SONGS=a folder of yours (none: free recordings), MEDLEY=medley.wav
+	@$(BIN)/djnet medley $(if $(SONGS),"$(SONGS)") --output="$(MEDLEY)" $(FLAGS)
+
+report: $(INSTALLED) ## write a page to see, hear and play: RESULTS/report/index.html
+	@$(BIN)/python -m experiments.report --data="$(DATA)" --results="$(RESULTS)" --medleys="$(RESULTS)/medleys" \
+	  --output="$(RESULTS)/report" $(FLAGS)
+
 inspect: $(INSTALLED) ## check every shard in DATA, show counts, draw a few spectrograms
 	@$(BIN)/python -m preprocessing.inspect "$(DATA)" $(FLAGS)
+
+browser: ## install Chromium for the tests of the pages (as root, with apt-get); without it they are skipped
+	@command -v chromium >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
+	  apt-get -qq update && apt-get -qq install --yes --no-install-recommends chromium; } >/dev/null 2>&1 || \
+	  echo "No Chromium here: the tests of the pages will be skipped (Debian: apt-get install chromium)"
 
 test: $(INSTALLED) ## run the tests (no network needed)
 	@$(BIN)/python -m pytest -m "not verify" $(FLAGS)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-from benchmarks import downbeat_speed, ordering_speed, preprocessing_speed, training_speed
+from benchmarks import downbeat_speed, medley_speed, ordering_speed, preprocessing_speed, training_speed
 from benchmarks.measure import HEADER, Line
 from djnet.files import whole_file
 from experiments.checkpoints import commit
@@ -20,6 +20,7 @@ BENCHMARKS = {
     "downbeats": downbeat_speed.lines,
     "training": training_speed.lines,
     "ordering": ordering_speed.lines,
+    "medley": medley_speed.lines,
 }
 
 

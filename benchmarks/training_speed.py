@@ -13,7 +13,8 @@ from benchmarks.measure import Line, seconds
 from benchmarks.preprocessing_speed import CACHE
 from djnet import scoring, spec
 from djnet.data import Fragments
-from djnet.models import Design, build
+from djnet.designs import Design
+from djnet.models import build
 from djnet.ordering import best_order
 from djnet.pairs import questions_for
 from djnet.records import Manifest

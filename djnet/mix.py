@@ -7,12 +7,15 @@ downbeat, where the tempos are too far apart. `fade`: a short cross-fade, where 
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import scipy.signal
+
+from djnet.loudness import keep_below, loudness_of
+from djnet.warp import warped
 
 RATE_HZ = 44_100
 LIMIT = 0.08  # largest change of tempo
@@ -22,9 +25,9 @@ PEAK_DB = -1.1  # true peak, a little below the -1 dB that is promised
 _CUT_SECONDS = 0.02
 _FADE_SECONDS = 1.0
 _ENDING_SECONDS = 2.0
-_SEAM_SECONDS = 0.015  # on each side of a place where the stretch changes
-_CONTEXT_SECONDS = 0.15  # around a piece that is stretched
 _CROSSOVER_HZ = 180.0
+_EDGE_SECONDS = 6.0  # at the beginning and the end of a clip, where loudness is evened out
+_LARGEST_TILT_DB = 3.0
 _LARGEST_GAIN = 100.0  # of a clip; what is quieter still is meant to be
 # Bars of the first and of the second clip that last as long as each other: also double and half tempo.
 _STEPS = ((1, 1), (2, 1), (1, 2))
@@ -108,11 +111,17 @@ class _Plan:
         return float(np.exp(np.abs(np.log(speeds)).max()) - 1) if self.kind == "blend" else 0.0
 
 
-def render(parts: Sequence[Part], bars: int = 2, loudness: float = LOUDNESS_LUFS, peak_db: float = PEAK_DB) -> Mix:
-    """Join clips to one mix; blends last up to `bars` bars (no more than half of a clip), 0 for cuts only.
+def render(
+    parts: Sequence[Part],
+    bars: int = 2,
+    loudness: float = LOUDNESS_LUFS,
+    peak_db: float = PEAK_DB,
+    done: Callable[[], object] = lambda: None,
+) -> Mix:
+    """Join clips to one mix; blends last up to `bars` bars (no more than a third of a clip), 0 for cuts only.
 
-    Every clip is brought to the same loudness (LUFS), measured where it is the louder one; all are turned down together
-    if the true peak would pass `peak_db`.
+    Every clip is brought to the same loudness (LUFS), measured where it is the louder one, and peaks are kept below
+    `peak_db` (see `loudness.keep_below`). `done` is called after each clip.
     """
     if not parts:
         raise ValueError("A mix needs at least one clip.")
@@ -123,15 +132,17 @@ def render(parts: Sequence[Part], bars: int = 2, loudness: float = LOUDNESS_LUFS
     samples = np.zeros((_at(maps[-1][1][-1]), 2), np.float32)
     for i, (part, (source, target)) in enumerate(zip(parts, maps, strict=True)):
         places = _at(target)
-        stem = _warped(_stereo(part.samples), source, places - places[0])
-        stem *= _gain(stem[_at(middles[i]) - places[0] : _at(middles[i + 1]) - places[0]], loudness)
+        stem = warped(_stereo(part.samples), source, places - places[0], RATE_HZ)
+        stem *= _gains(stem, _at(middles[i]) - places[0], _at(middles[i + 1]) - places[0], loudness)
         if i > 0:
             _fade(stem, plans[i - 1].kind, places[: len(plans[i - 1].after)] - places[0], rising=True)
         if i < len(plans):
             _fade(stem, plans[i].kind, places[-len(plans[i].before) :] - places[0], rising=False)
         samples[places[0] : places[-1]] += stem
+        done()
     _soften_ends(samples)
-    samples *= np.float32(min(1.0, 10 ** (peak_db / 20) / max(true_peak(samples), 1e-9)))
+    keep_below(samples, 10 ** (peak_db / 20), RATE_HZ)
+    _even_out(samples, joins)
     clips = [(float(target[0]), float(target[-1])) for _, target in maps]
     return Mix(samples, clips, [_moved(part, *map_) for part, map_ in zip(parts, maps, strict=True)], joins)
 
@@ -153,7 +164,7 @@ def _plan(a: Part, b: Part, bars: int) -> _Plan:
         )
     reason = "a clip is too short" if bars else "asked for"
     for step_a, step_b in _STEPS:
-        count = min(bars, (len(ends) - 1) // 2 // step_a, (len(begins) - 1) // 2 // step_b)
+        count = min(bars, _third(ends) // step_a, _third(begins) // step_b)
         if count < 1:
             continue
         before = ends[len(ends) - 1 - count * step_a :: step_a]
@@ -165,11 +176,19 @@ def _plan(a: Part, b: Part, bars: int) -> _Plan:
         if a.meter == b.meter and max(change, np.log1p(plan.stretch)) <= np.log1p(LIMIT):
             return plan
         if (step_a, step_b) == (1, 1):
-            reason = f"tempos differ by {100 * np.expm1(change):.0f}%"
-            if change <= np.log1p(LIMIT):
-                reason = "tempo not steady" if a.meter == b.meter else f"{a.meter} against {b.meter} beats in a bar"
+            reason = (
+                "tempo not steady" if change <= np.log1p(LIMIT) else f"tempos differ by {100 * np.expm1(change):.0f}%"
+            )
+            if a.meter != b.meter:
+                reason = f"{a.meter} against {b.meter} beats in a bar"
     ahead = min(_CUT_SECONDS, b.start) or 1 / RATE_HZ
     return _Plan("cut", a.last + np.array([-ahead, 0]), b.start + np.array([-ahead, 0]), np.array([ahead]), reason)
+
+
+def _third(downbeats: np.ndarray) -> int:
+    """How many bars of a clip a join may take, so that most of it plays alone; one at least if there are two."""
+    bars = len(downbeats) - 1
+    return max(bars // 3, 1) if bars > 1 else 0
 
 
 def _place(parts: Sequence[Part], plans: list[_Plan]) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -208,51 +227,6 @@ def _at(seconds: Any) -> Any:
     return np.round(np.multiply(seconds, RATE_HZ)).astype(int)
 
 
-def _warped(samples: np.ndarray, source: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Samples with the times `source` moved to `places` (in samples, from 0), evenly in between: -> [M, 2]."""
-    edge, context = round(_SEAM_SECONDS * RATE_HZ), round(_CONTEXT_SECONDS * RATE_HZ)
-    padding = edge + 2 * context
-    padded = np.pad(samples, ((padding, padding), (0, 0)))
-    out = np.zeros((places[-1] + 2 * edge, 2), np.float32)
-    for number, (a, b) in enumerate(itertools.pairwise(range(len(source)))):
-        length = places[b] - places[a]
-        if length <= 0:
-            continue
-        first = int(_at(source[a])) + padding
-        speed = (source[b] - source[a]) * RATE_HZ / length
-        if abs(speed - 1) < 1e-4:
-            piece = padded[first - edge : first + length + edge]
-        else:
-            count = int(_at(source[b] - source[a]))
-            around = _stretched(padded[first - context : first + count + context], speed)
-            skip = round(context / speed) - edge
-            piece = around[skip : skip + length + 2 * edge]
-        _lay(out, piece, places[a], 0 if number == 0 else 2 * edge)
-    return out[edge : edge + places[-1]]
-
-
-def _lay(out: np.ndarray, piece: np.ndarray, place: int, overlap: int) -> None:
-    """Put a piece at a place; its first samples cross-fade with what is there, at constant power."""
-    piece = piece[: len(out) - place]
-    if overlap:
-        old, new = out[place : place + overlap], piece[:overlap]
-        alike = float((old * new).sum() / (np.sqrt((old**2).sum() * (new**2).sum()) + 1e-12))
-        rise = np.linspace(0, 1, overlap, dtype=np.float32)[:, None]
-        power = np.sqrt(rise**2 + (1 - rise) ** 2 + 2 * rise * (1 - rise) * max(alike, -0.5))
-        out[place : place + overlap] = ((1 - rise) * old + rise * new) / power
-    out[place + overlap : place + len(piece)] = piece[overlap:]
-
-
-def _stretched(samples: np.ndarray, speed: float) -> np.ndarray:
-    """Play samples [N, 2] at another speed, with the pitch they have: -> [N / speed, 2]."""
-    import python_stretch
-
-    stretch = python_stretch.Signalsmith.Stretch()
-    stretch.preset(samples.shape[1], RATE_HZ)
-    stretch.timeFactor = speed
-    return np.asarray(stretch.process(np.ascontiguousarray(samples.T))).T
-
-
 def _fade(stem: np.ndarray, kind: str, places: np.ndarray, rising: bool) -> None:
     """Fade a clip in or out over a join whose steps begin and end at these samples."""
     part = stem[places[0] : places[-1]]
@@ -281,29 +255,35 @@ def _lows(samples: np.ndarray) -> np.ndarray:
     return scipy.signal.sosfiltfilt(filters, samples, axis=0).astype(np.float32)
 
 
-def loudness_of(samples: np.ndarray) -> float:
-    """Integrated loudness by ITU-R BS.1770: [N, 2] -> LUFS; -inf for silence or less than 0.4 s."""
-    import pyloudnorm
+def _gains(stem: np.ndarray, first: int, last: int, loudness: float) -> np.ndarray:
+    """Gains that bring a clip, between two samples, to a loudness, with its end as loud as its beginning: -> [M, 1].
 
-    if len(samples) < 0.4 * RATE_HZ + 1 or not samples.any():
-        return -np.inf
-    with np.errstate(divide="ignore"):
-        return float(pyloudnorm.Meter(RATE_HZ).integrated_loudness(samples.astype(np.float64)))
+    What grows or fades within the clip is evened out by at most 3 dB at each edge, slowly.
+    """
+    own = stem[first:last]
+    edge = min(_at(_EDGE_SECONDS), len(own) // 2)
+    rise = loudness_of(own[len(own) - edge :], RATE_HZ) - loudness_of(own[:edge], RATE_HZ)
+    tilt = float(np.clip(rise / 2, -_LARGEST_TILT_DB, _LARGEST_TILT_DB)) if np.isfinite(rise) else 0.0
+    places = [first + edge / 2, last - edge / 2]
+    gains = 10 ** (np.interp(np.arange(len(stem)), places, [tilt, -tilt])[:, None] / 20)
+    measured = loudness_of(own * gains[first:last], RATE_HZ)
+    gain = min(10 ** ((loudness - measured) / 20), _LARGEST_GAIN) if np.isfinite(measured) else 1.0
+    return (gain * gains).astype(np.float32)
 
 
-def _gain(samples: np.ndarray, loudness: float) -> np.float32:
-    measured = loudness_of(samples)
-    return np.float32(min(10 ** ((loudness - measured) / 20), _LARGEST_GAIN) if np.isfinite(measured) else 1.0)
-
-
-def true_peak(samples: np.ndarray) -> float:
-    """The highest absolute value between samples too, by fourfold oversampling: [N, 2] -> float."""
-    highest = float(np.abs(samples).max(initial=0.0))
-    for first in range(0, len(samples), RATE_HZ):
-        block = samples[max(0, first - 64) : first + RATE_HZ + 64]
-        if np.abs(block).max() > 0.7 * highest:  # others cannot reach it between their samples
-            highest = max(highest, float(np.abs(scipy.signal.resample_poly(block, 4, 1, axis=0)).max()))
-    return highest
+def _even_out(samples: np.ndarray, joins: list[Join]) -> None:
+    """Turn clips down to the quietest one, after some lost a little loudness with their peaks; changes lie in joins."""
+    cuts = [0, *(int(_at(join.middle)) for join in joins), len(samples)]
+    loudness = np.array([loudness_of(samples[a:b], RATE_HZ) for a, b in itertools.pairwise(cuts)])
+    loudness[~np.isfinite(loudness)] = np.max(loudness, initial=-1e3)  # silence is no measure
+    gains = 10 ** (np.clip(loudness.min() - loudness, -_LARGEST_TILT_DB, 0) / 20)
+    end = 0
+    for i, gain in enumerate(gains.astype(np.float32)):
+        begin, end = end, _at(joins[i].start) if i < len(joins) else len(samples)
+        samples[begin:end] *= gain
+        if i < len(joins):
+            begin, end = end, _at(joins[i].end)
+            samples[begin:end] *= np.linspace(gain, gains[i + 1], end - begin, dtype=np.float32)[:, None]
 
 
 def _soften_ends(samples: np.ndarray) -> None:

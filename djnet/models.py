@@ -5,68 +5,26 @@ the embeddings of the fragments of one question: "does b follow a?" for a pair, 
 "in which order are these three?" for OPN. A fragment is embedded once however many questions it is part of:
 `model.get_layer("embedding")` and `model.get_layer("comparison")` are the layers that the plain model runs through.
 
-Where the paper is silent or differs from its authors' release (see the fields of `Design`), the presets take the
+Where the paper is silent or differs from its authors' release (see `djnet/designs.py`), the presets take the
 paper's value, but for BatchNorm and dropout, which only the release describes.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict
 from typing import Any
 
 import keras
 import tensorflow as tf
 
 from djnet import spec
-from djnet.layers import POOLINGS, Classifier, ConvBlock, CosineSimilarity, JoinWindow, StatisticsPooling
+from djnet.designs import Design, design_for
+from djnet.layers import Classifier, ConvBlock, CosineSimilarity, JoinWindow, StatisticsPooling
 from djnet.pairs import ORDERS
 
 # Where a piece of a question lies: which side of which fragment is looked at.
 Piece = tuple[str, int]
 PAIR: tuple[Piece, ...] = (("end", 0), ("beginning", 1))
 TRIPLET: tuple[Piece, ...] = (("end", 0), ("beginning", 1), ("end", 1), ("beginning", 2))
-
-
-@dataclass(frozen=True)
-class Design:
-    """The size and the details of a network; the paper's values (section "Implementation Details")."""
-
-    tower: tuple[int, ...] = (128, 256, 512)  # filters; the release has 128, 256, 256
-    tower_size: int = 4
-    stride: int = 1  # ablation: 2
-    convnet: tuple[int, ...] = (64, 128, 256)  # of SEN (3 x 3) and CCSN (3)
-    convnet_size: int = 3
-    pool: int = 3
-    pool_last: bool = True  # "followed by 3 by 3 maximum pooling"; the release does not pool after the last layer
-    dense: tuple[int, ...] = (1024, 1024)
-    similarity: str = "cosine"  # ablation: "inner_product"
-    pooling: tuple[str, ...] = POOLINGS  # ablation: ("mean",) or ("max",)
-    variance: bool = False  # the release pools the variance, the paper the standard deviation
-    window_seconds: float = 0.0  # look only at the join: the end of the first, the beginning of the second; 0 for all
-    batch_norm: bool = True
-    dropout: float = 0.5
-
-    def __post_init__(self) -> None:
-        for name in ("tower", "convnet", "dense"):
-            widths = getattr(self, name)
-            if not isinstance(widths, tuple) or not widths or not all(isinstance(w, int) and w > 0 for w in widths):
-                raise ValueError(f"{name} must be widths above 0 such as (64, 128), got {widths!r}.")
-        if self.similarity not in ("cosine", "inner_product"):
-            raise ValueError(f"similarity must be cosine or inner_product, got {self.similarity!r}.")
-        if self.stride < 1 or self.window_seconds < 0 or not 0 <= self.dropout < 1:
-            raise ValueError(f"Impossible design: {self}.")
-
-    @property
-    def window_frames(self) -> int:
-        """Length of the window at the join in frames."""
-        return spec.seconds_to_hops(self.window_seconds)
-
-
-PRESETS = {
-    "paper": Design(),
-    # The same network at full time resolution, half as wide, with its eye on the join: trains on two CPU cores.
-    # 63 frames are pooled three times without a rest.
-    "compact": Design(tower=(64, 128, 256), convnet=(32, 64, 128), dense=(512, 512), window_seconds=1.463),
-}
 
 
 class _DesignedLayer(keras.layers.Layer):
@@ -311,17 +269,6 @@ MODELS: dict[str, tuple[type[_DesignedLayer], type[_Comparison]]] = {
     "tsn": (VectorEmbedding, TripletComparison),
     "opn": (VectorEmbedding, OrderComparison),
 }
-
-
-def design_for(preset: str = "paper", **ablation: Any) -> Design:
-    """A preset with some of its fields changed."""
-    if preset not in PRESETS:
-        raise ValueError(f"Unknown preset {preset!r}; there are {', '.join(PRESETS)}.")
-    if unknown := set(ablation) - {field.name for field in fields(Design)}:
-        raise ValueError(
-            f"A design has no {min(unknown)!r}; it has {', '.join(field.name for field in fields(Design))}."
-        )
-    return replace(PRESETS[preset], **ablation)
 
 
 def build(name: str, preset: str = "paper", **ablation: Any) -> keras.Model:

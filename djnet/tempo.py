@@ -3,6 +3,9 @@
 import numpy as np
 
 _REACH_BEATS = 4
+# Probability that a tracker gives beats, from which on they are believed: any, and those of a machine's steadiness.
+_CLEAR, _CLEAR_IF_STEADY, _STEADY = 0.3, 0.15, 0.01
+_AROUND_BEATS = 8
 
 
 def smoothed(beats: np.ndarray) -> np.ndarray:
@@ -42,9 +45,24 @@ def whole_bars(beats: np.ndarray) -> np.ndarray:
     if len(places) < 2:
         return np.zeros(0)
     meter = int(np.median(np.diff(places)))
-    even = np.concatenate([[0], (np.diff(places) == meter).astype(int), [0]])
-    edges = np.flatnonzero(np.diff(even)).reshape(-1, 2)
+    run = longest_run(np.diff(places) == meter)
+    return beats[places[run.start : run.stop + 1], 0] if run.stop > run.start else np.zeros(0)
+
+
+def clear(beats: np.ndarray, strengths: np.ndarray) -> np.ndarray:
+    """Which beats are to be believed, by how probable they and those around them are: [K, 2], [K] -> bool [K]."""
+    found = np.zeros(len(beats), bool)
+    for i in range(len(beats)):
+        around = slice(max(0, i - _AROUND_BEATS), i + _AROUND_BEATS + 1)
+        steady = unsteadiness(beats[around]) < _STEADY
+        found[i] = strengths[around].mean() >= (_CLEAR_IF_STEADY if steady else _CLEAR)
+    return found
+
+
+def longest_run(flags: np.ndarray) -> slice:
+    """Where the longest stretch of true values lies; empty if there is none."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.astype(int), [0]]))).reshape(-1, 2)
     if not len(edges):
-        return np.zeros(0)
+        return slice(0, 0)
     first, last = edges[np.argmax(edges[:, 1] - edges[:, 0])]
-    return beats[places[first : last + 1], 0]
+    return slice(int(first), int(last))

@@ -9,7 +9,8 @@ from djnet.spec import HOPS_PER_SECOND
 _QUARTERS = 4  # of a bar, each heard by itself
 _BANDS = 32
 _NOVELTY_BARS = 4
-_QUIET = 0.1  # of the song's loud bars: silence, an intro from nothing, applause dying away
+_RANGE_DB = 30.0  # below the song's loud bars, where energy no longer counts
+_QUIET_DB = 12.0  # below them: an intro from nothing, a break, applause dying away
 
 
 @dataclass(frozen=True)
@@ -26,21 +27,24 @@ def thumbnails(mel: np.ndarray, bars: np.ndarray, length: int, count: int = 3) -
     """The best spans of `length` bars, best first, no two sharing more than half: mel [T, 128], bars [K + 1] seconds.
 
     Fitness adds up how alike the span is to its best two repetitions elsewhere in the song, its energy, and how much
-    changes in the music where it begins and ends. A song of fewer bars gives its whole self.
+    changes in the music where it begins and ends; edges much quieter or louder than the rest count against it. A song
+    of fewer bars gives its whole self.
     """
     length = min(length, len(bars) - 1)
     if length < 1:
         return []
-    features, energy = _describe(mel, bars)
+    features, level = _describe(mel, bars)
+    alike = features @ features.T
     starts = np.arange(len(bars) - length)
-    repeats = _repetition(features @ features.T, length)
-    means = np.array([energy[i : i + length].mean() for i in starts])
-    quietest = np.array([energy[i : i + length].min() for i in starts])
-    loud = np.percentile(energy, 90) + 1e-9
-    edges = _novelty(features @ features.T)
-    fitness = (
-        repeats + 0.5 * means / loud + 0.25 * (edges[starts] + edges[starts + length]) - (quietest < _QUIET * loud)
-    )
+    below = np.clip(np.percentile(level, 90) - level, 0.0, _RANGE_DB)  # dB
+    spans = np.lib.stride_tricks.sliding_window_view(below, length)
+    energy = 1.0 - spans.mean(axis=1) / _RANGE_DB
+    quiet = spans.max(axis=1) > _QUIET_DB
+    edge = max(1, length // 4)
+    uneven = sum(np.abs(spans[:, part].mean(axis=1) - spans.mean(axis=1)) for part in (slice(edge), slice(-edge, None)))
+    edges = _novelty(alike)
+    changes = 0.25 * (edges[starts] + edges[starts + length])
+    fitness = _repetition(alike, length) + 0.5 * energy + changes - quiet - uneven / _RANGE_DB
     found: list[Thumbnail] = []
     taken: list[int] = []
     for i in np.argsort(-fitness, kind="stable"):
@@ -59,17 +63,23 @@ def phrase_bars(bars: np.ndarray, seconds: float, phrases: tuple[int, ...] = (4,
 
 
 def _describe(mel: np.ndarray, bars: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Every bar as a unit vector of what sounds in its quarters, and its energy: -> [K, 128], [K]."""
+    """Every bar as a unit vector of what sounds in its quarters, and its level in dB: -> [K, 128], [K]."""
     places = np.interp(np.arange((len(bars) - 1) * _QUARTERS + 1) / _QUARTERS, np.arange(len(bars)), bars)
     frames = np.clip(np.round(places * HOPS_PER_SECOND).astype(int), 0, len(mel) - 1)
     bands = mel.reshape(len(mel), _BANDS, -1).mean(axis=2, dtype=np.float32)
-    sums = np.concatenate([np.zeros((1, _BANDS)), np.cumsum(bands, axis=0, dtype=np.float64)])
-    counts = np.maximum(np.diff(frames), 1)[:, None]
-    quarters = (sums[frames[:-1] + counts[:, 0]] - sums[frames[:-1]]) / counts
+    power = np.expm1(mel.astype(np.float32)).mean(axis=1, keepdims=True)
+    quarters = _means(bands, frames)
+    level = 10 * np.log10(_means(power, frames).reshape(-1, _QUARTERS).mean(axis=1) + 1e-3)
     features = quarters.reshape(len(bars) - 1, -1)
-    energy = features.mean(axis=1)
     features = (features - features.mean(axis=0)) / (features.std(axis=0) + 1e-3)
-    return features / (np.linalg.norm(features, axis=1, keepdims=True) + 1e-9), energy
+    return features / (np.linalg.norm(features, axis=1, keepdims=True) + 1e-9), level
+
+
+def _means(values: np.ndarray, frames: np.ndarray) -> np.ndarray:
+    """Means over the stretches between frames: [T, C], int [K + 1] -> [K, C]."""
+    sums = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values, axis=0, dtype=np.float64)])
+    counts = np.maximum(np.diff(frames), 1)
+    return (sums[frames[:-1] + counts] - sums[frames[:-1]]) / counts[:, None]
 
 
 def _repetition(alike: np.ndarray, length: int) -> np.ndarray:

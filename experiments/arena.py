@@ -93,6 +93,8 @@ class Arena:
 
     def play(self, cells: list[Cell]) -> list[dict[str, Any]]:
         """A row for every cell; a cell that cannot be played is empty and says why."""
+        for cell in cells:  # what is wrong with the recordings is said before anything is played
+            self.game(cell)
         played = [self._row(cell) for cell in cells]
         solved = {
             (cell.group, cell.method, cell.segmentation): right for cell, (_, right) in zip(cells, played, strict=True)

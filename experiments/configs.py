@@ -4,8 +4,9 @@ import json
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
+from djnet.designs import Design, design_for
 from djnet.fragments import PROTOCOLS
-from djnet.models import MODELS, Design, design_for
+from djnet.models import MODELS
 from djnet.pairs import Kind, questions_for
 from djnet.spec import CLIP_SECONDS, seconds_to_hops
 

@@ -10,6 +10,7 @@ from preprocessing import job
 COMMANDS = {
     "medley": ("experiments.medley", "one piece of music out of a folder of songs"),
     "order": ("experiments.order", "the order in which songs or clips follow each other best, and the scores"),
+    "puzzle": ("experiments.puzzle", "a song as a puzzle to play in a browser"),
 }
 
 

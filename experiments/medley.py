@@ -4,7 +4,7 @@ import argparse
 import hashlib
 import os
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 import soundfile
 from tqdm import tqdm
 
+import djnet
 from djnet import encoding, mix
 from djnet.mix import RATE_HZ, Mix
 from djnet.ordering import Rules
@@ -27,6 +28,7 @@ from preprocessing.job import JobError
 CACHE = Path("~/.cache/djnet")
 MOST_SONGS = 100
 _FREE_SONGS = 10
+_TOTAL_TRIES = 4
 _LOSSY_PEAK_DB = -2.5  # encoders that leave something out overshoot
 _PREVIEW_SECONDS = 4.0  # on each side of a join
 _PAUSE_SECONDS = 0.6
@@ -117,8 +119,8 @@ def main(arguments: Sequence[str]) -> int:
     options = Options(given.length, given.total, given.bars, given.candidates)
     wishes = _wishes(given, found)
     overrides = read_settings(Path(given.settings).expanduser(), found) if given.settings else {}
-    plan = make_plan(found, options, wishes, overrides, lambda mels: _load(given.network)(mels))
-    print(reports.plan_table(plan, found, mix.joins_of(plan.parts(), options.bars)))
+    plan = make_plan(found, options, wishes, overrides, load_network(given.network))
+    print(reports.plan_table(plan, found, plan.joins(options.bars)))
     if given.dry_run:
         return 0
     peak_db = _LOSSY_PEAK_DB if output.suffix.lower() in encoding.LOSSY else mix.PEAK_DB
@@ -128,15 +130,32 @@ def main(arguments: Sequence[str]) -> int:
 def make_plan(
     found: Sequence[Song], options: Options, wishes: Wishes, overrides: dict[int, Override], scorer: Scores
 ) -> Plan:
-    """Candidates of every song, then the best choice and order."""
-    lengths = [options.length] * len(found)
-    if options.total is not None:
-        lengths = planning.lengths_for_total(found, options.total, options.bars)
-    choices = [
-        planning.candidates(song, seconds, options.candidates, overrides.get(i))
-        for i, (song, seconds) in enumerate(zip(found, lengths, strict=True))
-    ]
-    return planning.plan(choices, scorer, wishes)
+    """Candidates of every song, then the best choice and order; for a total, again with lengths that come nearer."""
+
+    def planned(lengths: Sequence[float]) -> Plan:
+        return planning.plan(
+            [
+                planning.candidates(song, seconds, options.candidates, overrides.get(i))
+                for i, (song, seconds) in enumerate(zip(found, lengths, strict=True))
+            ],
+            scorer,
+            wishes,
+        )
+
+    total = options.total
+    if total is None:
+        return planned([options.length] * len(found))
+    shortest, longest = planning.total_range(found)
+    if not shortest <= total <= longest:
+        raise JobError(
+            f"--total={total:g}: {len(found)} songs give a medley of {shortest:.0f} to {longest:.0f} s; "
+            "ask for a total between, or take other songs."
+        )
+    plans, wanted = [], total
+    for _ in range(_TOTAL_TRIES):
+        plans.append(planned(planning.lengths_for_total(found, wanted)))
+        wanted += total - plans[-1].seconds(options.bars)
+    return min(plans, key=lambda plan: abs(plan.seconds(options.bars) - total))
 
 
 def find(words: Sequence[str], cache: Path, output: Path) -> list[str]:
@@ -169,7 +188,7 @@ def read_settings(path: Path, found: Sequence[Song]) -> dict[int, Override]:
     overrides = {}
     for name, values in content.items():
         number = _number_of(name, found, str(path))
-        if not isinstance(values, dict) or (wrong := set(values) - known):
+        if not isinstance(values, dict) or not set(values) <= known:
             raise JobError(f'{path}: write ["{name}"], and below it start = ... or length = ..., nothing else.')
         if wrong := [key for key, value in values.items() if type(value) not in (int, float) or value < 0]:
             raise JobError(f"{path}: {wrong[0]} of {name!r} must be seconds, not {values[wrong[0]]!r}.")
@@ -199,11 +218,9 @@ def _number_of(name: str, found: Sequence[Song], where: str) -> int:
     return near[0]
 
 
-def _load(name: str) -> Callable[[list[np.ndarray]], np.ndarray]:
+def load_network(name: str) -> Scores:
     """The network's scores; TensorFlow is loaded here."""
     job.import_quietly("tensorflow")
-    import djnet
-
     try:
         return djnet.load(name).scores
     except (OSError, ValueError) as error:
@@ -230,7 +247,8 @@ def _check_output(output: Path, force: bool) -> None:
 def _write(output: Path, content: dict[str, Any], preview: bool) -> int:
     """Render a receipt, listen to the result, write everything; -> exit code."""
     parts = receipts.parts_of(content)
-    made = mix.render(tqdm(parts, desc="render", unit="song"), content["bars"], peak_db=content["peak_db"])
+    with tqdm(desc="render", total=len(parts), unit="song") as bar:
+        made = mix.render(parts, content["bars"], peak_db=content["peak_db"], done=bar.update)
     del parts
     names = [Path(clip["song"]).stem for clip in content["clips"]]
     samples = _joins_only(made) if preview else made.samples
@@ -246,7 +264,7 @@ def _write(output: Path, content: dict[str, Any], preview: bool) -> int:
     receipts.write_csv(csv_path, made, content)
     receipts.draw(picture_path, made, names, content["scores"])
     print(reports.check_table(checked, made, names))
-    print(f"{output}: {made.cuts[-1] / 60:.0f}:{made.cuts[-1] % 60:04.1f}, {len(names)} songs.")
+    print(f"{output}: {reports.clock(made.cuts[-1])}, {len(names)} songs.")
     return 0
 
 

@@ -16,8 +16,8 @@ from preprocessing.job import JobError
 
 SHORTEST_SECONDS, LONGEST_SECONDS = 8.0, 30.0
 _PSEUDO_BAR_SECONDS = 2.0  # where there are no bars
-# Small against scores between 0 and 1: they decide between joins that sound equally good to the network.
-_KEY, _TEMPO, _FITNESS = 0.01, 0.01, 0.05
+# In standard deviations of the scores: they decide between joins that sound about equally good to the network.
+_KEY, _TEMPO, _FITNESS = 0.1, 0.1, 0.5
 
 Scores = Callable[[list[np.ndarray]], np.ndarray]  # log-mels of n clips -> [n, n]
 
@@ -84,9 +84,15 @@ class Plan:
     other: Choice | None
     costs: dict[str, float]  # of each wish, in score
 
-    def parts(self) -> list[mix.Part]:
-        """The clips without their samples."""
-        return [clip.part() for clip in self.clips]
+    def joins(self, bars: int) -> list[mix.Join]:
+        """Where and how the clips will be joined."""
+        return mix.joins_of([clip.part() for clip in self.clips], bars)
+
+    def seconds(self, bars: int) -> float:
+        """How long the medley will be."""
+        last = self.clips[-1].span
+        joins = self.joins(bars)
+        return (joins[-1].start if joins else 0.0) + last.end - last.start
 
 
 def candidates(song: Song, seconds: float, count: int, override: Override | None = None) -> list[Clip]:
@@ -112,32 +118,36 @@ def candidates(song: Song, seconds: float, count: int, override: Override | None
 
 
 def phrases_of(song: Song) -> tuple[int, ...]:
-    """Phrases of a song, in bars, that last 8 to 30 s; the nearest if none does."""
+    """Phrases of a song, in bars, that last 8 to 30 s; the nearest that it has if none does."""
     bar = float(np.median(np.diff(song.bars)))
-    fitting = tuple(n for n in (4, 8, 16) if SHORTEST_SECONDS <= n * bar <= LONGEST_SECONDS)
-    return fitting or (4 if 4 * bar > LONGEST_SECONDS else 16,)
+    there = [n for n in (4, 8, 16) if n < len(song.bars)]
+    fitting = tuple(n for n in there if SHORTEST_SECONDS <= n * bar <= LONGEST_SECONDS)
+    return fitting or (4 if 4 * bar > LONGEST_SECONDS else there[-1],)
 
 
-def lengths_for_total(songs: Sequence[Song], total: float, overlap_bars: int) -> list[float]:
-    """Seconds for each song so that the medley lasts about `total`; each takes over what the ones before left."""
-    options = []
-    for song in songs:
-        bar = float(np.median(np.diff(song.bars))) if len(song.bars) else _PSEUDO_BAR_SECONDS
-        fits = [n * bar for n in (phrases_of(song) if len(song.bars) else (4, 6, 8, 10, 12, 14))]
-        options.append((fits, min(overlap_bars, 2) * bar if len(song.bars) else 1.0))
-    shortest = sum(min(fits) - lost for fits, lost in options)
-    longest = sum(max(fits) for fits, _ in options)
-    if not shortest <= total <= longest:
-        raise JobError(
-            f"--total={total:g}: {len(songs)} songs give a medley of {shortest:.0f} to {longest:.0f} s; "
-            "ask for a total between, or take other songs."
-        )
-    chosen, left = [], total
-    for i, (fits, lost) in enumerate(options):
-        share = left / (len(options) - i)
-        chosen.append(min(fits, key=lambda seconds: abs(seconds - lost - share)))
-        left -= chosen[-1] - lost
+def total_range(songs: Sequence[Song]) -> tuple[float, float]:
+    """The shortest and the longest medley of these songs, about, in seconds."""
+    options = [_lengths(song) for song in songs]
+    return sum(0.75 * min(lengths) for lengths in options), sum(map(max, options))
+
+
+def lengths_for_total(songs: Sequence[Song], seconds: float) -> list[float]:
+    """A length for each song so that all add up to about so many seconds; each takes over what the ones before left."""
+    chosen: list[float] = []
+    for i, song in enumerate(songs):
+        share = (seconds - sum(chosen)) / (len(songs) - i)
+        chosen.append(min(_lengths(song), key=lambda length: abs(length - share)))
     return chosen
+
+
+def _lengths(song: Song) -> list[float]:
+    """Lengths that a part of a song may have, in seconds."""
+    if not len(song.bars):
+        return [
+            min(length, song.seconds) for length in np.arange(SHORTEST_SECONDS, LONGEST_SECONDS, _PSEUDO_BAR_SECONDS)
+        ]
+    bar = float(np.median(np.diff(song.bars)))
+    return [count * bar for count in phrases_of(song)]
 
 
 def _pseudo_bars(song: Song) -> np.ndarray:
@@ -183,7 +193,8 @@ def score(options: Sequence[Sequence[Clip]], scorer: Scores) -> tuple[np.ndarray
     loss = np.zeros((n, c))
     for song, pick in flat:
         loss[song, pick] = _FITNESS * (options[song][0].span.fitness - options[song][pick].span.fitness)
-    return heard, heard + near[:, None, :, None] - loss[:, :, None, None] - loss[None, None]
+    spread = float(matrix[places[0][:, None] != places[0][None, :]].std())
+    return heard, heard + spread * (near[:, None, :, None] - loss[:, :, None, None] - loss[None, None])
 
 
 def _matches(a: Song, b: Song) -> bool:

@@ -35,7 +35,16 @@ def receipt(plan: Plan, bars: int, peak_db: float, scorer: str) -> dict[str, Any
     return {
         "djnet": djnet.__version__, "scorer": scorer, "bars": bars, "peak_db": peak_db,
         "clips": clips, "scores": plan.scores, "value": plan.choice.value, "bound": _number(plan.choice.bound),
+        "second": _second(plan),
     }  # fmt: skip
+
+
+def _second(plan: Plan) -> dict[str, Any] | None:
+    """The second-best order, for the report; nothing if there is none, or if other songs would play in it."""
+    names = {song: clip.song.name for song, clip in zip(plan.choice.order, plan.clips, strict=True)}
+    if plan.other is None or not names.keys() >= set(plan.other.order):
+        return None
+    return {"songs": [names[song] for song in plan.other.order], "value": plan.other.value}
 
 
 def read_receipt(path: Path) -> dict[str, Any]:

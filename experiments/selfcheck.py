@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from djnet import mix
+from djnet.loudness import loudness_of, true_peak
 from djnet.mix import RATE_HZ, Join
 
 PHASE_LIMIT_MS = 20.0
@@ -14,6 +14,7 @@ PEAK_LIMIT_DB = -1.0
 SILENCE_LIMIT_SECONDS = 0.5
 
 _AROUND_SECONDS = 8.0  # of a join, where beats are looked at
+_LOUDNESS_SECONDS = 6.0  # on each side of a join
 _NEAR_FRAMES = 7.0  # of where a beat should be, in hundredths of a second
 _FAINTEST = 0.1  # probability of a beat that is counted
 _FEWEST = 3  # beats on each side
@@ -25,7 +26,7 @@ class JoinCheck:
     """What was measured at a join; no phase where no beats can be heard."""
 
     phase_ms: float | None
-    step: float  # in LU, from one clip to the next
+    step: float  # in LU, from the last seconds before it to the first behind it
 
     @property
     def warnings(self) -> list[str]:
@@ -63,17 +64,25 @@ def check(samples: np.ndarray, joins: list[Join], beats: list[np.ndarray]) -> Ch
     """Measure a medley [N, 2]; `beats` are where the beats of every clip [K, 2] should be."""
     cuts = [0.0, *(join.middle for join in joins), len(samples) / RATE_HZ]
     spans = [samples[round(a * RATE_HZ) : round(b * RATE_HZ)] for a, b in itertools.pairwise(cuts)]
-    loudness = [mix.loudness_of(span) for span in spans]
-    steps = [b - a if np.isfinite(a) and np.isfinite(b) else 0.0 for a, b in itertools.pairwise(loudness)]
+    loudness = [loudness_of(span, RATE_HZ) for span in spans]
+    steps = [_step(samples, join, cuts[i], cuts[i + 2]) for i, join in enumerate(joins)]
     phases = [_phase(samples, join, *beats[i : i + 2]) for i, join in enumerate(joins)]
     known = [value for value in loudness if np.isfinite(value)]
     return Check(
         [JoinCheck(phase, step) for phase, step in zip(phases, steps, strict=True)],
-        mix.loudness_of(samples),
+        loudness_of(samples, RATE_HZ),
         max(known, default=0.0) - min(known, default=0.0),
-        20 * float(np.log10(max(mix.true_peak(samples), 1e-9))),
+        20 * float(np.log10(max(true_peak(samples, RATE_HZ), 1e-9))),
         _longest_silence(samples),
     )
+
+
+def _step(samples: np.ndarray, join: Join, first: float, last: float) -> float:
+    """How much louder, in LU, it is right behind a join than right before it, within the two clips."""
+    before = (max(first, join.start - _LOUDNESS_SECONDS), max(join.start, first + 1.0))
+    after = (min(join.end, last - 1.0), min(last, join.end + _LOUDNESS_SECONDS))
+    values = [loudness_of(samples[round(a * RATE_HZ) : round(b * RATE_HZ)], RATE_HZ) for a, b in (before, after)]
+    return values[1] - values[0] if np.isfinite(values).all() else 0.0
 
 
 def _phase(samples: np.ndarray, join: Join, before: np.ndarray, after: np.ndarray) -> float | None:

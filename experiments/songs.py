@@ -1,5 +1,6 @@
 """Songs as a medley needs them: beats, tempo, key, loudness and log-mel, found once and kept by content."""
 
+import functools
 import io
 import json
 from collections.abc import Sequence
@@ -10,17 +11,17 @@ import joblib
 import numpy as np
 from tqdm import tqdm
 
-from djnet import audio, keys, mix, tempo
+from djnet import audio, keys, tempo
 from djnet.features import log_mel
 from djnet.files import whole_file
+from djnet.loudness import loudness_of
 from djnet.spec import SAMPLE_RATE_HZ, SILENCE, WINDOW_SAMPLES
 from preprocessing import downbeats
 from preprocessing.corpora import Skipped
 from preprocessing.madmom_compat import MadmomMissingError, madmom
 
-VERSION = 1  # of what is kept
-# Mean probability of its beats from which on they are believed: any, and those of a tempo as steady as a machine's.
-_CLEAR, _CLEAR_IF_STEADY, _STEADY = 0.3, 0.15, 0.01
+VERSION = 2  # of what is kept
+_ARRAYS = ("beats", "strengths", "mel")
 _BARS = 5  # fewer are no song with a beat
 _SHORTEST_SECONDS = 4.0
 _BOTH_SIDES_DB = 3.01  # a mono sound from both loudspeakers is that much louder than from one
@@ -28,7 +29,7 @@ _BOTH_SIDES_DB = 3.01  # a mono sound from both loudspeakers is that much louder
 
 @dataclass(frozen=True)
 class Song:
-    """A song; beats [K, 2] and bars [B + 1] (seconds) are empty if it has no beat that is clear enough."""
+    """A song; its bars [B + 1] (seconds) are empty if it has no beat that is clear enough."""
 
     path: str
     content: str
@@ -36,8 +37,8 @@ class Song:
     seconds: float
     key: str
     loudness: float  # LUFS
-    clarity: float  # mean probability of the beats, 0 without any
     beats: np.ndarray = field(repr=False)
+    strengths: np.ndarray = field(repr=False)  # probability of every beat: [K]
     mel: np.ndarray = field(repr=False)  # float16 [T, 128]
 
     @property
@@ -45,18 +46,20 @@ class Song:
         """The file's name without its ending."""
         return Path(self.path).stem
 
-    @property
+    @functools.cached_property
     def bars(self) -> np.ndarray:
-        """Downbeats of its longest even stretch: [B + 1]."""
-        steady = tempo.unsteadiness(self.beats) < _STEADY
-        found = tempo.whole_bars(self.beats)
-        clear = self.clarity >= (_CLEAR_IF_STEADY if steady else _CLEAR)
-        return found if clear and len(found) > _BARS else np.zeros(0)
+        """Downbeats of its longest stretch with a clear beat and even bars: [B + 1]."""
+        run = tempo.longest_run(tempo.clear(self.beats, self.strengths))
+        found = tempo.whole_bars(self.beats[run])
+        return found if len(found) > _BARS else np.zeros(0)
 
     @property
     def bpm(self) -> float:
         """Beats a minute; 0 without a beat."""
-        return tempo.bpm(self.beats) if len(self.bars) else 0.0
+        if not len(self.bars):
+            return 0.0
+        inside = (self.beats[:, 0] >= self.bars[0]) & (self.beats[:, 0] <= self.bars[-1])
+        return tempo.bpm(self.beats[inside])
 
 
 def analyse(paths: Sequence[str], cache: Path, workers: int = 2) -> tuple[list[Song], list[Skipped]]:
@@ -105,30 +108,30 @@ def _song(path: str, store: Path) -> Song | str:
     except audio.AudioError as error:
         return error.reason
     song = _listen(path, probe, samples, fine)
-    facts = {name: value for name, value in asdict(song).items() if name not in ("path", "beats", "mel")}
+    facts = {name: value for name, value in asdict(song).items() if name not in ("path", *_ARRAYS)}
     whole = io.BytesIO()
-    np.savez(whole, facts=np.array(json.dumps(facts)), beats=song.beats, mel=song.mel)
+    np.savez(whole, facts=np.array(json.dumps(facts)), **{name: getattr(song, name) for name in _ARRAYS})
     with whole_file(kept) as partial:
         partial.write_bytes(whole.getvalue())
     return song
 
 
 def _listen(path: str, probe: audio.Probe, samples: np.ndarray, fine: np.ndarray) -> Song:
-    beats, clarity = np.zeros((0, 2)), 0.0
+    beats, strengths = np.zeros((0, 2)), np.zeros(0)
     if has_tracker():
         heard = downbeats.activations(fine, downbeats.ANALYSIS_RATE_HZ)
         beats = downbeats.beat_decoder.decode(heard, downbeats.beat_network.FRAMES_PER_SECOND)
         frames = np.round(beats[:, 0] * downbeats.beat_network.FRAMES_PER_SECOND).astype(int)
-        clarity = float(heard[frames].max(axis=1).mean()) if len(frames) else 0.0
+        strengths = heard[frames].max(axis=1)
     return Song(
         path=path,
         content=probe.content,
         sound=probe.sound,
         seconds=len(samples) / SAMPLE_RATE_HZ,
         key=keys.key_of(_chroma(samples)),
-        loudness=mix.loudness_of(fine[:, None]) + _BOTH_SIDES_DB,
-        clarity=clarity,
+        loudness=loudness_of(fine[:, None], downbeats.ANALYSIS_RATE_HZ) + _BOTH_SIDES_DB,
         beats=tempo.smoothed(beats),
+        strengths=strengths,
         mel=log_mel(samples).astype(np.float16),
     )
 
@@ -142,4 +145,5 @@ def _chroma(samples: np.ndarray) -> np.ndarray:
 
 def _read(kept: Path, path: str) -> Song:
     with np.load(kept, allow_pickle=False) as stored:
-        return Song(path=path, beats=stored["beats"], mel=stored["mel"], **json.loads(str(stored["facts"])))
+        arrays = {name: stored[name] for name in _ARRAYS}
+        return Song(path=path, **arrays, **json.loads(str(stored["facts"])))

@@ -53,3 +53,11 @@ def write_tone(rng):
         return path
 
     return write
+
+
+@pytest.fixture(scope="session")
+def report(records, tmp_path_factory) -> Path:
+    """A report with something in every section, of the generated songs; one has a title that would be a script."""
+    from tests.make_report import make
+
+    return make(records, tmp_path_factory.mktemp("results"))

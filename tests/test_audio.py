@@ -153,3 +153,18 @@ def test_hashes_tell_copies_from_other_music(tmp_path, write_tone):
     assert a == c
     assert a.content != b.content and a.sound != b.sound
     assert flac.content != a.content and flac.sound == a.sound
+
+
+@pytest.mark.parametrize(("rate", "channels"), [(44_100, 2), (48_000, 1), (22_050, 6)])
+def test_stereo_is_kept_as_it_was_mixed(tmp_path, rng, rate, channels):
+    samples = 0.3 * rng.standard_normal((3 * rate, channels))
+    soundfile.write(tmp_path / "x.wav", samples, rate, subtype="FLOAT")
+    part = audio.load_stereo(tmp_path / "x.wav", 1.0, 1.0, 44_100)
+    assert part.shape == (44_100, 2) and part.dtype == np.float32
+    if channels == 2:
+        np.testing.assert_allclose(part, samples[rate : 2 * rate], atol=1e-6)
+    else:
+        np.testing.assert_array_equal(part[:, 0], part[:, 1])
+    assert len(audio.load_stereo(tmp_path / "x.wav", 2.5, 1.0, 44_100)) == 22_050
+    with pytest.raises(audio.AudioError, match="cannot be read"):
+        audio.load_stereo(tmp_path / "none.wav", 0.0, 1.0, 44_100)

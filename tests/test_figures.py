@@ -13,9 +13,9 @@ def clips(records):
 
 def _is_drawn(figure, tmp_path):
     figures.save(figure, tmp_path, "it")
-    first = (tmp_path / "it.svg").read_bytes()
-    figures.save(figure, tmp_path, "it")
-    assert (tmp_path / "it.png").read_bytes().startswith(b"\x89PNG") and (tmp_path / "it.svg").read_bytes() == first
+    assert (tmp_path / "it.png").read_bytes().startswith(b"\x89PNG")
+    drawing = (tmp_path / "it.svg").read_text()
+    assert "<svg" in drawing and "<dc:date>" not in drawing  # the same picture is the same file on every day
 
 
 def test_pictures_of_music_and_networks(records, clips, tmp_path):
@@ -47,7 +47,7 @@ def test_what_is_missing_is_said(records, tmp_path):
     drawn = dict(figures.figures(records, tmp_path, tmp_path))
     with pytest.raises(figures.MissingError, match="no finished run"):
         drawn["similarity"]()
-    with pytest.raises(figures.MissingError, match="table3.csv is missing: make evaluate"):
+    with pytest.raises(figures.MissingError, match=r"table3\.csv is missing: make evaluate"):
         drawn["accuracy"]()
     with pytest.raises(figures.MissingError, match="no runs on these records"):
         drawn["learning"]()

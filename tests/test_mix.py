@@ -6,10 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from djnet import mix
+from djnet.loudness import loudness_of, true_peak
 from djnet.mix import RATE_HZ, Part
 
 
-def song(rng, bpm: float, bars: int = 8, meter: int = 4, gain: float = 0.3, pitch: float = 220.0) -> Part:
+def song(rng, bpm: float, bars: int = 6, meter: int = 4, gain: float = 0.3, pitch: float = 220.0) -> Part:
     """A tone with a sharp click on every beat."""
     beat = 60.0 / bpm
     times = np.arange(bars * meter + 1) * beat + 0.1
@@ -48,7 +49,7 @@ def test_the_beats_of_a_blend_stay_where_they_are_said_to_be(rng):
 
 
 def test_the_tempo_goes_gradually_from_one_song_to_the_next(rng):
-    made = mix.render([song(rng, 120), song(rng, 128)], bars=4)
+    made = mix.render([song(rng, 120, bars=12), song(rng, 128, bars=12)], bars=4)
     downbeats = np.unique(np.round(np.concatenate(made.beats)[np.concatenate(made.beats)[:, 1] == 1, 0], 4))
     lengths = np.diff(downbeats)
     assert np.all(np.diff(lengths) < 1e-3)
@@ -57,7 +58,7 @@ def test_the_tempo_goes_gradually_from_one_song_to_the_next(rng):
 
 
 def test_length_and_places(rng):
-    a, b = song(rng, 120), song(rng, 120, pitch=277)
+    a, b = song(rng, 120, bars=8), song(rng, 120, bars=8, pitch=277)
     made = mix.render([a, b], bars=2)
     assert len(made.samples) == round(28.0 * RATE_HZ)  # twice 16 s less two bars
     assert made.clips == [(0.0, pytest.approx(16.0)), (pytest.approx(12.0), pytest.approx(28.0))]
@@ -99,22 +100,22 @@ def test_without_beats_there_is_a_short_fade(rng):
 def test_clips_are_equally_loud_and_peaks_stay_below_the_limit(rng):
     made = mix.render([song(rng, 120, gain=0.02), song(rng, 124, gain=0.9, pitch=277), song(rng, 122, gain=0.2)])
     spans = [made.samples[round(a * RATE_HZ) : round(b * RATE_HZ)] for a, b in itertools.pairwise(made.cuts)]
-    loudness = [mix.loudness_of(span) for span in spans]
+    loudness = [loudness_of(span, RATE_HZ) for span in spans]
     assert max(loudness) - min(loudness) < 1.0
-    assert 20 * np.log10(mix.true_peak(made.samples)) < -1.0
+    assert 20 * np.log10(true_peak(made.samples, RATE_HZ)) < -1.0
 
 
 def test_lows_change_places_instead_of_adding_up(rng):
-    t = np.arange(16 * RATE_HZ) / RATE_HZ
-    beats = np.stack([np.arange(33) * 0.5, np.arange(33) % 4 + 1], axis=1)
+    t = np.arange(24 * RATE_HZ) / RATE_HZ
+    beats = np.stack([np.arange(49) * 0.5, np.arange(49) % 4 + 1], axis=1)
     bass = [Part((0.5 * np.sin(2 * np.pi * f * t)).astype(np.float32), beats) for f in (50.0, 60.0)]
     made = mix.render(bass, bars=4)
-    spectrum = np.abs(np.fft.rfft(made.samples[round(8.5 * RATE_HZ) : round(11.5 * RATE_HZ), 0]))
+    spectrum = np.abs(np.fft.rfft(made.samples[round(16.5 * RATE_HZ) : round(19.5 * RATE_HZ), 0]))
     assert spectrum[150] > 30 * spectrum[180]  # 50 Hz alone in the first half of the blend
 
 
 def test_the_pitch_stays(rng):
-    made = mix.render([song(rng, 120, pitch=440), song(rng, 128, pitch=440)], bars=4)
+    made = mix.render([song(rng, 120, pitch=440), song(rng, 128, pitch=440)])
     join = made.joins[0]
     part = made.samples[round(join.start * RATE_HZ) : round(join.end * RATE_HZ), 0]
     peak = np.argmax(np.abs(np.fft.rfft(part * np.hanning(len(part))))) * RATE_HZ / len(part)
@@ -122,11 +123,11 @@ def test_the_pitch_stays(rng):
 
 
 def test_the_same_parts_give_the_same_samples(rng):
-    parts = [song(rng, 120), song(rng, 126), song(rng, 90, meter=3)]
+    parts = [song(rng, 120, bars=3), song(rng, 126, bars=3), song(rng, 90, bars=3, meter=3)]
     np.testing.assert_array_equal(mix.render(parts).samples, mix.render(parts).samples)
 
 
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=8)
 @given(
     st.lists(st.tuples(st.floats(60, 180), st.sampled_from([3, 4]), st.integers(1, 5)), min_size=1, max_size=4),
     st.integers(0, 4),

@@ -6,7 +6,8 @@ import pytest
 import tensorflow as tf
 
 from djnet import spec
-from djnet.models import MODELS, PRESETS, build, design_for
+from djnet.designs import PRESETS, design_for
+from djnet.models import MODELS, build
 from djnet.pairs import ORDERS
 
 PAIRWISE = ("sen", "sn", "cin", "ccsn")

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.readme import DOCUMENTS, ROOT, filled
+from experiments.readme import DOCUMENTS, ROOT, filled, results_table
 from preprocessing.job import JobError
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -17,7 +17,7 @@ def test_the_tables_are_those_of_the_results(name):
 
 def test_a_missing_table_and_a_missing_mark_are_said(tmp_path):
     assert "results/speed.csv is missing." in filled(README, tmp_path)
-    with pytest.raises(JobError, match="no marks <!-- speed -->"):
+    with pytest.raises(JobError, match="no marks <!-- table2 -->"):
         filled("nothing", tmp_path)
 
 
@@ -30,5 +30,15 @@ def test_every_make_target_in_the_readme_exists():
 
 
 def test_every_local_link_leads_somewhere():
-    for link in re.findall(r"\]\(([^)#:]+)\)", README):
+    for link in re.findall(r"\[[^]\"]*\]\(([^)#:]+)\)", README):
         assert (ROOT / link).exists(), link
+
+
+def test_a_table_of_results_shows_what_was_played():
+    row = dict.fromkeys(("segmentation", "n", "method", "puzzles", "corpus_hash"), "x") | {"game": "jigsaw"}
+    row |= {"corpus": "free-small", "protocol": "isolated", "pairwise": "0.91234", "global": "0.8", "global_low": "0.7"}
+    row |= {"global_high": "0.9", "paper_pairwise": "0.996", "paper_global": "0.994"}
+    lines = results_table([row, row | {"global": "", "method": "not played"}])
+    assert "| jigsaw | x | x | x | 0.912 (0.800) | 0.700 to 0.900 | x | 0.996 (0.994) |" in lines
+    assert not any("not played" in line for line in lines)
+    assert results_table([]) == ["Not played yet: `make evaluate`."]

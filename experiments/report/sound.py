@@ -1,0 +1,72 @@
+"""Music for a page: small mp3 files that a page opened from disk may read.
+
+A page that was opened from a file cannot fetch other files, but it can load scripts. So a sound is a script that
+hands its mp3 over as text; the browser decodes it and cuts it into pieces, exactly where the network's pieces were cut.
+"""
+
+import base64
+import io
+from pathlib import Path
+
+import numpy as np
+import soundfile
+
+from djnet import audio
+from djnet.files import digest_json, whole_file
+from experiments.report.sources import Source
+
+RATE_HZ = 32_000
+FOLDER = "sounds"
+_COMPRESSION = 0.5  # of 0 (largest) to 1 (smallest): about 60 kbit a second
+_FORMAT = 1  # of the files, so that older ones are not taken for new ones
+
+
+def encode(path: str | Path, start: float, seconds: float) -> bytes:
+    """A part of a music file as mono mp3."""
+    (samples,) = audio.load_at(path, start, seconds, (RATE_HZ,))
+    return mp3(samples / max(1.0, float(np.abs(samples).max(initial=0.0))), RATE_HZ)
+
+
+def mp3(samples: np.ndarray, rate: int) -> bytes:
+    """Samples, [N] or [N, channels], as mp3.
+
+    Of variable bit rate: only then does the file say how many samples the encoder put in front, and cuts are exact.
+    """
+    buffer = io.BytesIO()
+    options = {"format": "MP3", "subtype": "MPEG_LAYER_III", "bitrate_mode": "VARIABLE"}
+    soundfile.write(buffer, samples, rate, compression_level=_COMPRESSION, **options)
+    return buffer.getvalue()
+
+
+def as_text(sound: bytes) -> str:
+    """An mp3 as the page's scripts take it."""
+    return base64.b64encode(sound).decode("ascii")
+
+
+class Sounds:
+    """The sounds of a report; one that an earlier run has written is not encoded again."""
+
+    def __init__(self, report: Path):
+        self._folder = report / FOLDER
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._kept: set[str] = set()
+        self.credits: set[str] = set()
+
+    def add(self, source: Source, start: float, seconds: float) -> str:
+        """Make a part of a recording playable, and credit it: -> its key."""
+        size = source.path.stat().st_size
+        key = digest_json([_FORMAT, str(source.path), size, round(start, 4), round(seconds, 4)])[:16]
+        target = self._folder / f"{key}.js"
+        if key not in self._kept and not target.exists():
+            text = as_text(encode(source.path, start, seconds))
+            with whole_file(target) as partial:
+                partial.write_text(f'djnet.heard("{key}", "{text}");\n', encoding="ascii")
+        self._kept.add(key)
+        self.credits.add(f"{source.title}: {source.credit} ({source.licence})")
+        return key
+
+    def remove_others(self) -> None:
+        """Remove what an older report has left behind."""
+        for path in self._folder.iterdir():
+            if path.stem not in self._kept:
+                path.unlink()

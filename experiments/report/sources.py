@@ -1,0 +1,89 @@
+"""Which recording a track of the records is, whether it may be published, and whom to credit."""
+
+import csv
+import itertools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import soundfile
+
+from preprocessing.corpora import TRACK_LIST, free
+from preprocessing.job import JobError
+
+# Licences that let anybody pass a recording on, in parts too, when it is credited.
+_FREE = re.compile(r"(CC0|CC-BY(-SA)?-\d|public[- ]domain|L?GPL|GFDL|Expat|MIT|BSD|zlib|Free-Art)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A recording on this machine."""
+
+    path: Path
+    title: str
+    credit: str
+    licence: str
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What the page says of it."""
+        return {"title": self.title, "credit": self.credit, "licence": self.licence}
+
+
+@dataclass(frozen=True)
+class Tracks:
+    """The tracks of some records: file, group and licence of each. With `own`, music that is not free is used too."""
+
+    listed: dict[str, dict[str, str]]
+    own: bool = False
+
+    @classmethod
+    def read(cls, data: Path, own: bool = False) -> "Tracks":
+        """The list that stands beside records; a JobError if there is none."""
+        path = data / TRACK_LIST
+        try:
+            with open(path, newline="", encoding="utf-8") as file:
+                return cls({row["track"]: row for row in csv.DictReader(file)}, own)
+        except FileNotFoundError:
+            raise JobError(f"{path} is missing: run make preprocess again, it only writes the list.") from None
+
+    def source(self, track: str) -> Source | None:
+        """A track's recording, or nothing if it is not there or may not be passed on."""
+        row = self.listed.get(track)
+        if row is None or not (self.own or may_be_published(row["licence"])) or not Path(row["path"]).is_file():
+            return None
+        title, artist = title_of(Path(row["path"]))
+        credit = ", ".join(filter(None, [artist, row["group"], Path(track).name]))
+        return Source(Path(row["path"]), title, credit, row["licence"])
+
+    def licence_at(self, path: str) -> str:
+        """The licence of a file that is one of these tracks or of the free recordings; nothing for any other."""
+        listed = (row["licence"] for row in self.listed.values() if row["path"] == path)
+        groups = free.recordings(free.SETS[-1]).items()
+        known = (one.licence for group, ones in groups for one in ones if path.endswith(f"/free/{group}/{one.path}"))
+        return next(itertools.chain(listed, known), "")
+
+    def mixed(self, path: Path, parts: Sequence[str]) -> Source | None:
+        """A recording made of several tracks, or of sections that nothing is known of, if it may be passed on."""
+        known = [source for part in parts if (source := self.source(part)) is not None]
+        if len(known) < len(parts) and not self.own:
+            return None
+        licences = sorted({source.licence for source in known}) or ["your own"]
+        credit = "; ".join(f"{source.title}, {source.credit}" for source in known)
+        return Source(path, title_of(path)[0], credit or path.name, ", ".join(licences))
+
+
+def may_be_published(licence: str) -> bool:
+    """Whether a licence is known to allow it; a custom one that would have to be read counts as no."""
+    return bool(_FREE.match(licence))
+
+
+def title_of(path: Path) -> tuple[str, str]:
+    """Title and artist of a file by its tags; the title by its name if there are none."""
+    try:
+        with soundfile.SoundFile(path) as sound:
+            title, artist = sound.title, sound.artist
+    except (soundfile.LibsndfileError, OSError):
+        title = artist = ""
+    return title or path.stem.replace("_", " "), artist or ""

@@ -1,0 +1,213 @@
+"""The report in a real browser: Chromium without a window, opened from disk."""
+
+import json
+import shutil
+
+import pytest
+
+from experiments import listening
+from tests.make_report import TITLE
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+if CHROMIUM is None:
+    pytest.skip("no Chromium on this machine: make browser installs it", allow_module_level=True)
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+# The page asks for nothing; these keep the browser itself quiet, and let it run as root.
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+HERE = ("file:", "data:", "blob:")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def watched(browser):
+    """Open a page: `watched(path)`; at the end of the test nothing may have gone wrong or left the machine."""
+    contexts, wrong = [], []
+
+    def open_page(path, **options):
+        context = browser.new_context(viewport={"width": 1100, "height": 900}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: wrong.extend([message.text] if message.type in ("error", "warning") else []))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("request", lambda asked: wrong.extend([] if asked.url.startswith(HERE) else [asked.url]))
+        page.goto(path.as_uri())
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert wrong == []
+
+
+def _order(page) -> list[str]:
+    return page.eval_on_selector_all(".board .card", "cards => cards.map((card) => card.dataset.piece)")
+
+
+def _await_sound(page, selector="#player audio") -> None:
+    script = "selector => { const a = document.querySelector(selector); return !a.paused && a.currentTime > 0; }"
+    page.wait_for_function(script, arg=selector, timeout=20_000)
+
+
+def _truth(page) -> list[str]:
+    play = json.loads(page.text_content("#data"))["play"]
+    size, cut = page.input_value('[data-game="size"]'), page.input_value('[data-game="cut"]')
+    return [str(p) for one in play if (str(one["n"]), one["cut"]) == (size, cut) for p in one["truth"]]
+
+
+def _put_in_order(page, truth: list[str]) -> None:
+    """With the keyboard: each piece in turn to the front, the last one first."""
+    for piece in reversed(truth):
+        page.focus(f'.card[data-piece="{piece}"] .listen')
+        page.keyboard.press("Home")
+
+
+def test_the_page_loads_and_shows_titles_as_they_are(report, watched):
+    page = watched(report)
+    assert page.title() == "djnet: music puzzles"
+    assert TITLE in page.text_content('[data-game="credit"]')
+    assert TITLE in page.text_content("#credits")
+    assert TITLE in page.text_content(".medley")
+    assert page.evaluate("window.hacked === undefined")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1200, "light")])
+def test_nothing_sticks_out_of_a_phone_or_a_screen(report, watched, width, scheme):
+    page = watched(report, color_scheme=scheme)
+    page.set_viewport_size({"width": width, "height": 800})
+    page.click('[data-game="reveal"]')
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_pieces_and_orders_play(report, watched):
+    page = watched(report)
+    page.click('.card[data-piece="1"] .listen')
+    _await_sound(page)
+    assert page.text_content("#player .label") == "Piece B"
+    page.click('[data-game="listen"]')
+    page.wait_for_selector(".card.lit")
+    _await_sound(page)
+    seconds = page.evaluate("document.querySelector('#player audio').duration")
+    assert seconds == pytest.approx(24.0, abs=0.1)  # three equal pieces of a clip, nothing lost between them
+
+
+def test_a_piece_is_dragged_by_mouse(report, watched):
+    page = watched(report)
+    page.select_option('[data-game="size"]', "5")
+    assert _order(page) == ["0", "1", "2", "3", "4"]
+    source, target = (page.locator(f'.card[data-piece="{piece}"]').bounding_box() for piece in (0, 2))
+    page.mouse.move(source["x"] + 40, source["y"] + 40)
+    page.mouse.down()
+    page.mouse.move(target["x"] + 60, target["y"] + 40, steps=8)
+    page.mouse.up()
+    assert _order(page) == ["1", "2", "0", "3", "4"]
+    assert page.locator("#player").is_hidden()  # a drag is not a click
+
+
+def test_a_piece_is_dragged_by_finger(report, watched):
+    page = watched(report, has_touch=True)
+    page.locator("#game").scroll_into_view_if_needed()
+    grip, target = (page.locator(f'.card[data-piece="{piece}"] .grip').bounding_box() for piece in (2, 0))
+    touch = page.context.new_cdp_session(page)
+
+    def send(kind, box):
+        points = [{"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}] if box else []
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    send("touchStart", grip)
+    for share in (0.3, 0.6, 1.0):
+        send("touchMove", grip | {"x": grip["x"] + share * (target["x"] - grip["x"])})
+    send("touchEnd", None)
+    assert _order(page) == ["2", "0", "1"]
+
+
+def test_a_piece_is_moved_by_keyboard_and_that_is_announced(report, watched):
+    page = watched(report)
+    page.focus('.card[data-piece="0"] .listen')
+    page.keyboard.press("ArrowRight")
+    assert _order(page) == ["1", "0", "2"]
+    page.wait_for_function("document.getElementById('announcements').textContent === 'Piece A at place 2 of 3.'")
+    assert page.evaluate("document.activeElement.closest('.card').dataset.piece") == "0"
+    page.keyboard.press("End")
+    assert _order(page) == ["1", "2", "0"]
+    page.click('.card[data-piece="0"] .earlier')
+    assert _order(page) == ["1", "0", "2"]
+
+
+def test_check_marks_joins_and_the_first_answer_counts(report, watched):
+    page = watched(report)
+    page.select_option('[data-game="cut"]', "downbeat")
+    page.select_option('[data-game="size"]', "4")
+    truth = _truth(page)
+    _put_in_order(page, [truth[1], truth[0], *truth[2:]])
+    page.click('[data-game="check"]')
+    assert page.text_content('[data-game="verdict"]').startswith("1 of 3 joins right. This first answer counts")
+    assert page.eval_on_selector_all(".card .join", "marks => marks.map((m) => m.textContent)") == ["", "✗", "✗", "✓"]
+    _put_in_order(page, truth)
+    page.click('[data-game="check"]')
+    assert page.text_content('[data-game="verdict"]').startswith("Right, every join! Only the first answer")
+    assert page.locator(".card.right").count() == 3
+    page.click('[data-game="reveal"]')
+    assert "SEN" in page.text_content('[data-game="answer"]') and page.locator(".scores .true").count() == 3
+    page.reload()
+    assert "33% (0)" in page.text_content('[data-game="score"]')
+    page.click('[data-game="forget"]')
+    assert page.locator('[data-game="score"]').is_hidden()
+
+
+def test_answers_to_a_puzzle_can_be_heard_with_their_joins(report, watched):
+    page = watched(report)
+    page.select_option("#hearing select", label="Jigsaw, 4 pieces, cut at downbeats")
+    assert page.locator("#hearing details").count() == 2
+    first = page.locator("#hearing details").first
+    first.locator("summary").click()
+    assert first.locator(".answer").count() == 4
+    assert first.locator(".answer").nth(0).locator(".mark.right .map").count() == 3
+    assert first.locator(".answer").nth(1).locator(".mark.wrong").count() == 3
+    first.locator(".answer .play").nth(1).click()
+    _await_sound(page)
+    assert page.text_content("#player .label").startswith("CIN: ")
+    image = "url => new Promise((done) => { const i = new Image(); i.onload = () => done(i.width); i.src = url; })"
+    style = first.locator(".map").first.get_attribute("style")
+    assert page.evaluate(image, style.split('"')[1]) == 4 * 48
+
+
+def test_listening_answers_download_as_a_csv_that_the_command_reads(report, watched, tmp_path):
+    page = watched(report)
+    choice = page.locator('[data-choice="a"]')
+    assert choice.is_disabled()
+    for side in ("a", "b"):
+        page.click(f'[data-test="play-{side}"]')
+        _await_sound(page)
+    choice.click()
+    assert page.text_content('[data-test="progress"]').startswith("Pair 2 of")
+    page.reload()
+    assert page.text_content('[data-test="progress"]').startswith("Pair 2 of")
+    with page.expect_download() as download:
+        page.click('[data-test="download"]')
+    download.value.save_as(tmp_path / "answers.csv")
+    (answer,) = listening.read(tmp_path / "answers.csv")
+    assert {answer.first, answer.second} <= {"sen", "random", "tempo and key"} and answer.share in (0.0, 1.0)
+
+
+def test_tables_sort_and_medleys_jump(report, watched):
+    page = watched(report)
+    methods = "#table-table2 tbody th"
+    page.click("#table-table2 thead button >> text=global")
+    assert page.locator(methods).all_text_contents() == ["continuity", "sen", "cin"]
+    page.click("#table-table2 thead button >> text=global")
+    assert page.locator(methods).all_text_contents() == ["sen", "continuity", "cin"]
+    page.click(".medley .line button >> nth=1")
+    _await_sound(page, ".medley audio")
+    assert page.evaluate("document.querySelector('.medley audio').currentTime") >= 4.0
+    assert "Second-best order" in page.text_content(".medley")

@@ -1,0 +1,223 @@
+import dataclasses
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from djnet.records import Clip
+from experiments import predictions, tables
+from experiments.predictions import Answer
+from experiments.report import answers, puzzles, results, riddles, sources, trials
+from experiments.report.assembly import Places, build, load_scorer
+from preprocessing.corpora import TRACK_LIST
+from preprocessing.job import JobError
+from tests import make_report
+from tests.make_report import PLAYERS
+
+
+def _data(page: Path) -> dict:
+    text = page.read_text(encoding="utf-8")
+    begin = text.index('id="data">') + len('id="data">')
+    return json.loads(text[begin : text.index("</script>", begin)])
+
+
+def test_a_report_has_every_section_and_names_no_other_host(report):
+    text = report.read_text(encoding="utf-8")
+    assert "http://" not in text.replace("http://www.w3.org", "") and "https://" not in text
+    assert "<script>window.hacked" not in text
+    for found in ("table2/cin", "0.994", "[0.700, 0.900]", "commit abc", "figures/puzzle.svg", "No listeners have"):
+        assert found in text
+    size = sum(path.stat().st_size for path in report.parent.rglob("*") if path.is_file())
+    assert size < 40e6
+    data = _data(report)
+    names = [game["name"] for game in data["hear"]]
+    assert names == ["Jigsaw, 4 pieces, cut at downbeats", "Jigsaw, 3 pieces, equal pieces"]
+    for sound in {puzzle["sound"] for puzzle in data["play"]}:
+        assert (report.parent / "sounds" / f"{sound}.js").exists()
+
+
+def test_games_of_all_sizes_are_cut_and_answered(report):
+    play = _data(report)["play"]
+    assert {one["n"] for one in play if one["cut"] == "fixed"} == set(puzzles.SIZES)
+    assert {one["cut"] for one in play} == {"fixed", "downbeat"}
+    for one in play:
+        assert len(one["cuts"]) == one["n"] + 1 and one["cuts"] == sorted(one["cuts"])
+        assert sorted(one["truth"]) == sorted(one["answers"][0]["order"]) == list(range(one["n"]))
+        assert np.array(one["scores"]).shape == (one["n"], one["n"])
+
+
+def test_with_nothing_there_the_page_says_what_makes_it(tmp_path):
+    (tmp_path / "report" / "sounds").mkdir(parents=True)
+    (tmp_path / "report" / "sounds" / "old.js").touch()
+    page = build(Places(*(tmp_path / name for name in ("data", "results", "report", "medleys"))), PLAYERS)
+    text = page.read_text(encoding="utf-8")
+    for command in ("make evaluate", "make preprocess", "djnet medley", "make figures"):
+        assert command in text
+    assert _data(page) == {"hear": [], "play": [], "trials": None}
+    assert list((tmp_path / "report" / "sounds").iterdir()) == []
+
+
+def test_folders_that_hold_something_else_are_left_alone(tmp_path):
+    (tmp_path / "figures").mkdir()
+    places = Places(tmp_path / "data", tmp_path, tmp_path, tmp_path / "medleys")
+    with pytest.raises(JobError, match="holds something else than a report"):
+        build(places, PLAYERS)
+    with pytest.raises(JobError, match="where the report keeps its copies"):
+        build(dataclasses.replace(places, output=tmp_path / "report", medleys=tmp_path / "report" / "medleys"), PLAYERS)
+    assert (tmp_path / "figures").is_dir()
+
+
+def test_music_that_may_not_be_passed_on_is_not_on_the_page(records, tmp_path):
+    data = tmp_path / "data"
+    shutil.copytree(records.folder, data)
+    listed = (data / TRACK_LIST).read_text().replace("CC0-1.0", "own")
+    (data / TRACK_LIST).write_text(listed)
+    make_report.write_medley(tmp_path / "medleys")
+    page = build(Places(data, tmp_path / "results", tmp_path / "report", tmp_path / "medleys"), PLAYERS)
+    text = page.read_text(encoding="utf-8")
+    assert text.count("make report FLAGS=--own") == 4  # three sections and the medley
+    assert list((tmp_path / "report" / "sounds").iterdir()) == [] and not (tmp_path / "report" / "medleys").exists()
+
+
+def test_tracks_and_mixes_are_heard_as_far_as_their_licences_allow(tmp_path, write_tone):
+    paths = {name: write_tone(tmp_path / f"{name}.wav", seconds=1) for name in ("free", "closed")}
+    rows = [
+        {"track": name, "path": str(path), "group": "album", "split": "test", "licence": licence}
+        for (name, path), licence in zip(paths.items(), ("CC-BY-4.0", "see copyright file"), strict=True)
+    ]
+    make_report.write_csv(tmp_path / TRACK_LIST, rows)
+    tracks, own = (sources.Tracks.read(tmp_path, own) for own in (False, True))
+    found = tracks.source("free")
+    assert found is not None and found.labels == {"title": "free", "credit": "album, free", "licence": "CC-BY-4.0"}
+    assert tracks.source("closed") is None and own.source("closed") is not None
+    mixed = tracks.mixed(paths["free"], ["free", "free"])
+    assert mixed is not None and mixed.licence == "CC-BY-4.0"
+    assert tracks.mixed(paths["free"], ["free", "closed"]) is None
+    assert tracks.mixed(paths["free"], ["verse", "chorus"]) is None and own.mixed(paths["free"], ["verse"]) is not None
+    assert tracks.licence_at(str(paths["closed"])) == "see copyright file" and tracks.licence_at("elsewhere.mp3") == ""
+    with pytest.raises(JobError, match=r"tracks\.csv is missing: run make preprocess again"):
+        sources.Tracks.read(tmp_path / "nowhere")
+
+
+def test_recordings_in_parts_become_puzzles_with_their_sound(tmp_path, write_tone):
+    folder = tmp_path / "medleys"
+    write_tone(folder / "mix-000.wav", seconds=9)
+    make_report.write_csv(
+        folder / "mix-000.csv", [{"start": 3 * i, "end": 3 * i + 3, "label": f"song {i}"} for i in range(3)]
+    )
+    (riddle,) = riddles.recordings("medley", tmp_path, sources.Tracks({}, own=True))
+    assert riddle.cuts == [0, 3, 6, 9] and len(riddle.puzzle.fragments) == 3 and riddle.span == (0.0, 9.0)
+    assert list(riddles.recordings("medley", tmp_path, sources.Tracks({}))) == []
+    assert list(riddles.recordings("sequencing", tmp_path, sources.Tracks({}, own=True))) == []
+
+
+@pytest.mark.parametrize(
+    ("licence", "free"),
+    [
+        ("CC-BY-SA-3.0", True), ("GPL-2+", True), ("public-domain", True), ("CC0", True), ("Expat or GPL-2", True),
+        ("CC-BY-NC-4.0", False), ("CC-BY-ND-3.0", False), ("see copyright file", False), ("", False),
+        ("Drascula-License", False),
+    ],
+)  # fmt: skip
+def test_only_licences_that_are_known_to_allow_it_are_published(licence, free):
+    assert sources.may_be_published(licence) == free
+
+
+def test_titles_come_from_tags_or_from_names(tmp_path, write_tone):
+    assert sources.title_of(write_tone(tmp_path / "some_song.wav", seconds=1)) == ("some song", "")
+    (tmp_path / "text.ogg").write_text("no music")
+    assert sources.title_of(tmp_path / "text.ogg") == ("text", "")
+
+
+def _cell(**values):
+    return {"cell": dict.fromkeys(tables.KEY, "") | {"protocol": "isolated", "seed": "0"} | values}
+
+
+def test_answers_are_those_to_the_same_music(tmp_path):
+    given = [Answer("p", (0, 1, 2), (2, 1, 0))]
+    for name, about in {
+        "a": _cell(game="jigsaw", segmentation="fixed", n="3", method="sen", corpus_hash="x"),
+        "b": _cell(game="jigsaw", segmentation="fixed", n="3", method="cin", corpus_hash="other"),
+        "c": _cell(game="jigsaw", segmentation="fixed", n="3", method="sn", corpus_hash="x", protocol="overlapping"),
+        "d": _cell(game="medley", segmentation="fixed", n="7-11", method="sen", corpus_hash="y"),
+        "e": _cell(game="medley", segmentation="downbeat", n="7-11", method="sen", corpus_hash="y"),
+        "f": _cell(game="medley", n="7-11", method="continuity", corpus_hash="y", seed=""),
+    }.items():
+        predictions.write(tmp_path / answers.FOLDER / f"{name}.csv", about, given)
+    found = answers.find(tmp_path, "x")
+    assert {game.name: set(methods) for game, methods in found.items()} == {
+        "Jigsaw, 3 pieces, equal pieces": {"sen"},
+        "Medley, 7-11 pieces": {"sen", "continuity"},
+    }
+    (tmp_path / answers.FOLDER / "g.csv").write_text("no json\n")
+    with pytest.raises(JobError, match=r"g\.csv is damaged .* Remove it and run: make evaluate"):
+        answers.find(tmp_path, "x")
+
+
+def test_the_best_baseline_is_another_trained_network():
+    def given(right):
+        return {str(i): Answer(str(i), (0, 1), (0, 1) if i < right else (1, 0)) for i in range(5)}
+
+    found = {"sen": given(5), "sen (greedy)": given(5), "continuity": given(4), "all": given(5), "sn": given(1)}
+    assert answers.best_baseline(found | {"cin": given(3)}) == "cin"
+    assert answers.best_baseline({"sen": given(5), "continuity": given(4)}) is None
+
+
+def test_tables_that_are_none_are_named(tmp_path):
+    (tmp_path / "table2.csv").write_text("a,b\n1,2,3\n")
+    with pytest.raises(JobError, match=r"table2\.csv has lines with more or fewer cells"):
+        results.tables(tmp_path)
+
+
+def test_a_network_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(JobError, match="nothing is neither a network"):
+        load_scorer("nothing")
+
+
+def _nearest(mels):
+    levels = np.array([mel.mean() for mel in mels])
+    return 1.0 / (1.0 + np.abs(levels[:, None] - levels[None]))
+
+
+def _piece(track, level=0.0, bpm=120.0, key="C"):
+    return trials.Piece(track, "s", 0.0, 8.0, np.full((9, 128), level, np.float32), bpm, key)
+
+
+def test_trials_compare_orders_that_differ_over_pieces_of_different_tracks():
+    pieces = [_piece(f"track{i}", i, 80 + 10 * i, "CGDAE"[i % 5]) for i in range(9)]
+    found = trials.listening_test(pieces, _nearest)
+    assert found is not None and found == trials.listening_test(pieces, _nearest)
+    assert 9 <= len(found["trials"]) <= trials.TRIALS
+    for trial in found["trials"]:
+        assert trial["first"]["order"] != trial["second"]["order"]
+        assert sorted(trial["first"]["order"]) == list(range(trials.PIECES))
+    assert {trial["first"]["name"] for trial in found["trials"]} == {"sen", "random"}
+    assert trials.listening_test(pieces[:4], _nearest) is None
+
+
+def test_tempo_and_key_bring_like_pieces_together():
+    pieces = [_piece("a", bpm=120, key="C"), _piece("b", bpm=60, key="Am"), _piece("c", bpm=90, key="Gb")]
+    like = trials.likeness(pieces)
+    assert like[0, 1] == pytest.approx(1.0)  # half the tempo and the relative key are the same
+    assert like[0, 2] < 0
+
+
+def test_cuts_of_sizes_that_are_not_recorded_follow_the_same_rules():
+    beats = np.stack([np.arange(0, 30, 0.5), np.tile([1, 2, 3, 4], 15)], axis=1).astype(np.float32)
+    clip = Clip("x", "t", "g", "test", 0.0, 129, np.zeros((1290, 128), np.float16), beats)
+    equal = puzzles.cuts_of(clip, "fixed", 5)
+    assert equal is not None and equal[0] == 129 and np.ptp(np.diff(equal)) <= 1
+    cuts = puzzles.cuts_of(clip, "downbeat", 7)
+    assert cuts is not None and len(cuts) == 8
+    bars = np.asarray(puzzles.seconds_of(cuts)) / 2.0
+    assert np.allclose(bars, np.round(bars), atol=0.02)
+    assert puzzles.cuts_of(Clip("x", "t", "g", "test", 0.0, 0, clip.mel), "downbeat", 5) is None
+
+
+def test_the_command_says_what_is_wrong():
+    done = subprocess.run([sys.executable, "-m", "experiments.report", "word"], capture_output=True, text=True)
+    assert done.returncode == 2 and "Not a flag: 'word'" in done.stderr and "Traceback" not in done.stderr
