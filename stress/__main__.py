@@ -106,10 +106,12 @@ class Bench:
         _damage(path, rng)
         try:
             manifest = Manifest.read(output)
-            noticed = not any(manifest.shards(split) for split in SPLITS)
+            for split in SPLITS:
+                manifest.shards(split)
+            is_safe = manifest.hash == self.hash  # nothing that counts was touched: a blank of the manifest
         except RecordsError:
-            noticed = True
-        yield noticed and self.is_right(output)
+            is_safe = True
+        yield is_safe and self.is_right(output)
 
     def damage_checkpoints(self, rng: np.random.Generator) -> Iterator[bool]:
         """Cut off or change a checkpoint many times: it is refused by name, or nothing that counts was touched."""
