@@ -67,7 +67,7 @@ browser: ## install Chromium for the tests of the pages (as root, with apt-get);
 	  echo "No Chromium here: the tests of the pages will be skipped (Debian: apt-get install chromium)"
 
 test: $(INSTALLED) ## run the tests (no network needed)
-	@$(BIN)/python -m pytest -m "not verify" $(FLAGS)
+	@$(BIN)/python -m pytest -m "not verify" --numprocesses=auto --maxprocesses=4 --dist=loadfile $(FLAGS)
 
 verify: $(INSTALLED) ## run the slow checks on real music
 	@$(BIN)/python -m pytest -m verify $(FLAGS)

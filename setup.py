@@ -56,6 +56,7 @@ setup(
             "mypy>=1.10",
             "playwright>=1.50",
             "pytest>=8.0",
+            "pytest-xdist>=3.5",
             "ruff>=0.5",
             "s3fs>=2024.9",
         ],
