@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -66,6 +67,7 @@ def import_quietly(name: str) -> None:
         finally:
             os.dup2(kept, 2)
             os.close(kept)
+    logging.getLogger(name).setLevel(logging.ERROR)  # nor its warnings, which are for programmers
 
 
 def fail(message: str, code: int = 2) -> NoReturn:
