@@ -35,7 +35,10 @@ _AUDIO = flags.DEFINE_string(
     "audio", None, "A folder of your own music, or an address such as s3://bucket/music, in place of --corpus."
 )
 _CORPUS = flags.DEFINE_enum(
-    "corpus", "small", [*free.SETS, "synthetic"], "Free recordings in three sizes, or generated songs."
+    "corpus",
+    "small",
+    [*free.SETS, free.REST, "synthetic"],
+    "Free recordings in three sizes, or those of full that medium lacks (rest), or generated songs.",
 )
 _OUTPUT = flags.DEFINE_string("output", "data", "Folder for the records, or an address such as s3://bucket/data.")
 _CACHE = flags.DEFINE_string("cache", "~/.cache/djnet", "Folder for downloads and other things worth keeping.")

@@ -55,6 +55,8 @@ def test_the_list_of_free_music():
     every = [recording for group in full.values() for recording in group]
     assert len({recording.sha1 for recording in every}) == len(every) > 900
     assert all(recording.licence for recording in every)
+    rest = free.recordings(free.REST)
+    assert set(rest) == set(full) - set(medium)
     with pytest.raises(JobError, match="Unknown set 'tiny'"):
         free.recordings("tiny")
 

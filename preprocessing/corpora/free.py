@@ -6,15 +6,16 @@ cache, so neither root nor an earlier `apt-get update` is needed and the system'
 
 import csv
 import hashlib
-import io
 import itertools
 import os
 import shutil
 import subprocess
 import tarfile
+import tempfile
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from tqdm import tqdm
 
@@ -23,6 +24,7 @@ from preprocessing.corpora import Corpus, Skipped, Track
 from preprocessing.job import JobError
 
 SETS = ("small", "medium", "full")
+REST = "rest"  # what the full set has beyond the medium one: packages that a network trained on that has never heard
 
 
 @dataclass(frozen=True)
@@ -36,10 +38,10 @@ class Recording:
 
 
 def recordings(which: str) -> dict[str, list[Recording]]:
-    """The recordings of a set, by package; each set contains the smaller ones."""
-    if which not in SETS:
-        raise JobError(f"Unknown set {which!r}; there are {', '.join(SETS)}.")
-    wanted = SETS[: SETS.index(which) + 1]
+    """The recordings of a set, by package; each set but the rest contains the smaller ones."""
+    if which not in (*SETS, REST):
+        raise JobError(f"Unknown set {which!r}; there are {', '.join(SETS)} and {REST}.")
+    wanted = SETS[-1:] if which == REST else SETS[: SETS.index(which) + 1]
     with open(Path(__file__).with_name("free.csv"), newline="", encoding="utf-8") as file:
         listed = [
             Recording(row["package"], row["path"], row["sha1"], row["licence"])
@@ -140,17 +142,25 @@ def unpack(deb: Path, listed: list[Recording], folder: Path) -> int:
                     name = member.name.removeprefix("./")
                     if not member.isfile() or (name not in wanted and name not in archives):
                         continue
-                    data = tar.extractfile(member).read()  # type: ignore[union-attr]
+                    file = tar.extractfile(member)
+                    assert file is not None
                     if name in wanted:
-                        kept += _keep(wanted[name], data, folder)
-                    if name in archives:
-                        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-                            for inner in archive.namelist():
-                                if f"{name}!/{inner}" in wanted:
-                                    kept += _keep(wanted[f"{name}!/{inner}"], archive.read(inner), folder)
+                        kept += _keep(wanted[name], file.read(), folder)
+                    else:
+                        kept += _unzip(file, name, wanted, folder)
         except (tarfile.TarError, zipfile.BadZipFile) as error:
             raise JobError(f"{deb.name} is damaged ({error}): run the same command again to fetch it anew.") from error
     return kept
+
+
+def _unzip(file: IO[bytes], name: str, wanted: dict[str, Recording], folder: Path) -> int:
+    """Write the listed recordings of a zip, which may be larger than the memory: -> how many."""
+    with tempfile.TemporaryFile(dir=folder) as copy:
+        shutil.copyfileobj(file, copy)
+        with zipfile.ZipFile(copy) as archive:
+            inside = {f"{name}!/{inner}": inner for inner in archive.namelist()}
+            found = [(wanted[path], inner) for path, inner in inside.items() if path in wanted]
+            return sum(_keep(recording, archive.read(inner), folder) for recording, inner in found)
 
 
 def _keep(recording: Recording, data: bytes, folder: Path) -> bool:
