@@ -20,7 +20,7 @@ SOURCES   := setup.py djnet preprocessing experiments tests benchmarks stress
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help preprocess train evaluate reproduce figures mixes rwc inspect readme test lint bench verify verify-downbeats madmom clean medley report browser stress
+.PHONY: help preprocess train evaluate reproduce study figures mixes rwc inspect readme-tables test lint bench verify verify-downbeats madmom clean medley report browser stress
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | \
@@ -40,6 +40,9 @@ evaluate: $(INSTALLED) ## play the games on the test split with what is in RUNS,
 
 reproduce: $(INSTALLED) ## train every row of every table on DATA, evaluate and draw all; hours, can be stopped; FLAGS=--dry_run
 	@$(BIN)/python -m experiments.reproduce --data="$(DATA)" --runs="$(RUNS)" --output="$(RESULTS)" $(FLAGS)
+
+study: $(INSTALLED) ## compare ways to train SEN on the validation split of DATA, write RESULTS/study.csv; hours, can be stopped
+	@$(BIN)/python -m experiments.study --data="$(DATA)" --runs="$(RUNS)/study" --output="$(RESULTS)" $(FLAGS)
 
 figures: $(INSTALLED) ## draw the figures from DATA, RUNS and the tables in RESULTS
 	@$(BIN)/python -m experiments.figures --data="$(DATA)" --runs="$(RUNS)" --results="$(RESULTS)" $(FLAGS)
@@ -87,7 +90,7 @@ bench: $(INSTALLED) ## measure speed, as ratios against the plain way
 stress: $(INSTALLED) ## break things on purpose for MINUTES=10 and count what was lost
 	@$(BIN)/python -m stress $(MINUTES) $(FLAGS)
 
-readme: $(INSTALLED) ## write the tables of README.md anew from results/
+readme-tables: $(INSTALLED) ## write the tables of README.md anew from results/
 	@$(BIN)/python -m experiments.readme
 
 madmom: $(INSTALLED) ## build the downbeat tracker again, for example after installing a compiler

@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from djnet import spec
+from djnet.augment import recolour as recoloured
 from djnet.fragments import PROTOCOLS, downbeat_cuts, downbeat_hops
 from djnet.records import Manifest
 from djnet.rng import rng_for
@@ -41,6 +42,7 @@ def fragment_batches(
     batch_size: int = 16,
     shuffle: Keyed | None = None,
     redraw: bool = False,
+    recolour: bool = False,
     shuffle_clips: int = 4096,
     drop_remainder: bool = False,
 ) -> tf.data.Dataset:
@@ -48,12 +50,13 @@ def fragment_batches(
 
     With `shuffle`, clips come in an order of their own in every pass; with `redraw`, the cuts are also drawn anew
     within the record: the start of equal ones, and which downbeats the others take. Without, every pass is the same
-    and sees the fixed clip. `gap` frames are taken away on each side of every cut.
+    and sees the fixed clip. With `recolour`, every clip also changes its level, colour, noise and pitch. `gap` frames
+    are taken away on each side of every cut.
     """
     if protocol not in PROTOCOLS:
         raise ValueError(f"Unknown protocol {protocol!r}; there are {', '.join(PROTOCOLS)}.")
-    if redraw and shuffle is None:
-        raise ValueError("Cuts are drawn anew only with `shuffle`, which says by which key.")
+    if (redraw or recolour) and shuffle is None:
+        raise ValueError("Cuts and colours are drawn anew only with `shuffle`, which says by which key.")
     name = f"{segmentation}/{n}/cuts"
     dataset = manifest.dataset(split)
     if segmentation != "fixed":
@@ -67,15 +70,14 @@ def fragment_batches(
         features = _parse(data, name)
         mel = tf.reshape(tf.io.decode_raw(features["mel"], tf.float16), [-1, spec.MEL_BINS])
         cuts = tf.cast(features[name], tf.int32)
+        key = None if shuffle is None else tf.stack([shuffle.seed, shuffle.epoch * 2**32 + index])
         if redraw:
-            assert shuffle is not None
             hops = tf.shape(mel)[0] + spec.WINDOW_HOPS - 1
-            key = [tf.cast(shuffle.seed, tf.int64), shuffle.epoch * 2**32 + index]
             if segmentation == "fixed":
                 start = tf.random.stateless_uniform([], key, 0, hops - spec.CLIP_HOPS + 1, tf.int32)
                 cuts += start - tf.cast(features["offset"], tf.int32)
             else:
-                drawn = tf.numpy_function(_redrawn, [features["beats"], hops, cuts, tf.stack(key)], tf.int32)
+                drawn = tf.numpy_function(_redrawn, [features["beats"], hops, cuts, key], tf.int32)
                 cuts = tf.ensure_shape(drawn, [n + 1])
         starts, ends = cuts[:-1], cuts[1:] - (spec.WINDOW_HOPS - 1)
         if protocol == "overlapping":
@@ -88,9 +90,10 @@ def fragment_batches(
         else:
             places = (starts[:, None] + tf.range(tf.reduce_max(lengths)))[:, None]  # [n, 1, L]
         inside = places < ends[:, None, None]
-        frames = tf.gather(mel, tf.where(inside, places, 0))
-        frames = (tf.cast(frames, tf.float32) - mean) / std
-        return Fragments(tf.where(inside[..., None], frames, 0.0), lengths)
+        frames = tf.cast(tf.gather(mel, tf.where(inside, places, 0)), tf.float32)
+        if recolour:
+            frames = recoloured(frames, key)
+        return Fragments(tf.where(inside[..., None], (frames - mean) / std, 0.0), lengths)
 
     dataset = dataset.enumerate().map(cut, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
     sides, length = (2, window) if window else (1, None)

@@ -33,6 +33,7 @@ class Run:
     patience: int = 0  # epochs without a better validation score after which to stop; 0 for never
     l2: float = 1e-4
     redraw: bool = True  # draw the cuts anew in every epoch: the start of equal ones, the choice of downbeats
+    recolour: bool = False  # change level, colour, noise and pitch of every clip
     spec_augment: bool = False
     gap_seconds: float = 0.0  # taken away on each side of every cut
     seed: int = 0

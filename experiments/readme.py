@@ -1,4 +1,4 @@
-"""Write the tables in README.md and docs/scale.md from results/*.csv, between their marks: `make readme`."""
+"""Write the tables in README.md and docs/scale.md from results/*.csv, between their marks: `make readme-tables`."""
 
 import csv
 from collections.abc import Callable, Sequence

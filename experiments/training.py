@@ -233,6 +233,7 @@ def training_batches(run: Run, manifest: Manifest, epoch: int, full_batches: boo
         batch_size=run.batch_clips,
         shuffle=Keyed(run.seed, epoch),
         redraw=run.redraw,
+        recolour=run.recolour,
         drop_remainder=full_batches,
     )
     # Several machines share every batch, as several devices do; each reads all files and keeps its part.

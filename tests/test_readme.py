@@ -12,7 +12,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_the_tables_are_those_of_the_results(name):
     text = (ROOT / name).read_text(encoding="utf-8")
-    assert filled(text, ROOT / "results", name) == text, "run: make readme"
+    assert filled(text, ROOT / "results", name) == text, "run: make readme-tables"
 
 
 def test_a_missing_table_and_a_missing_mark_are_said(tmp_path):

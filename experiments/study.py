@@ -1,0 +1,108 @@
+"""How SEN is best trained, judged by validation puzzles only: `make study`, or
+
+    python -m experiments.study --data=data --only=base,recolour
+
+Each variant changes one thing of the run `table2/sen` and trains for the same few epochs; results/study.csv says how
+well each does. The winners are the defaults of experiments/configs.py and of the preset `compact`. Stopped at any time,
+the same command goes on where it was.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from absl import flags
+
+from djnet.files import whole_file
+from djnet.records import Manifest
+from preprocessing import job
+
+BASE = "table2/sen"
+VARIANTS: dict[str, dict[str, Any]] = {
+    "base": {},
+    "cuts not drawn anew": {"redraw": False},
+    "recoloured": {"recolour": True},
+    "spec_augment": {"spec_augment": True},
+    "rate 0.02": {"learning_rate": 0.02},
+    "rate 0.1": {"learning_rate": 0.1},
+    "adam": {"optimiser": "adam", "learning_rate": 0.001},
+    "batches of 8": {"batch_clips": 8},
+    "window 0.75 s": {"ablation": {"window_seconds": 0.75}},
+    "window 3 s": {"ablation": {"window_seconds": 2.926}},
+    "half as wide": {"ablation": {"tower": (32, 64, 128), "convnet": (16, 32, 64), "dense": (256, 256)}},
+    "twice as wide": {"ablation": {"tower": (128, 256, 512), "convnet": (64, 128, 256), "dense": (1024, 1024)}},
+}
+
+
+def define_flags() -> None:
+    """The flags of the command; not defined on import, since tests use this module."""
+    flags.DEFINE_string("data", "data", "Folder of records.")
+    flags.DEFINE_string("runs", "runs/study", "Folder for the runs of the study.")
+    flags.DEFINE_string("output", "results", "Folder for study.csv.")
+    flags.DEFINE_list("only", [], f"Only these variants: {', '.join(VARIANTS)}.")
+    flags.DEFINE_integer("epochs", 8, "Passes over the training clips, the same for every variant.", lower_bound=1)
+
+
+def main(argv: Sequence[str]) -> None:
+    """Train what is missing, write the table after every variant."""
+    given = flags.FLAGS
+    job.import_quietly("tensorflow")
+    from experiments.configs import experiment
+    from experiments.training import train
+
+    if len(argv) > 1:
+        raise job.JobError(f"Not a flag: {argv[1]!r} (--help lists the flags).")
+    if unknown := set(given.only) - set(VARIANTS):
+        raise job.JobError(f"--only: no variant {min(unknown)!r}; there are {', '.join(VARIANTS)}.")
+    manifest = Manifest.read(Path(given.data).expanduser())
+    runs, path = Path(given.runs).expanduser(), Path(given.output).expanduser() / "study.csv"
+    for name in given.only or VARIANTS:
+        run = experiment(BASE, epochs=given.epochs, **VARIANTS[name])
+        print(f"{name}: {run.name}", flush=True)
+        folder = runs / manifest.hash[:8] / name.replace(" ", "-")
+        train(run, manifest, folder, on_epoch=lambda row: print(row, flush=True))
+        write(path, row_of(name, folder, manifest))
+    print(f"-> {path}")
+
+
+def row_of(variant: str, folder: Path, manifest: Manifest) -> dict[str, Any]:
+    """What a variant reached."""
+    from experiments.checkpoints import read_history
+
+    facts = json.loads((folder / "run.json").read_text(encoding="ascii"))
+    history = pd.DataFrame(list(read_history(folder / "history.csv"))).astype(float)
+    best = history.loc[history["valid_global"].idxmax()]
+    return {
+        "variant": variant,
+        "valid_pairwise": best["valid_pairwise"],
+        "valid_global": best["valid_global"],
+        "last_valid_global": history["valid_global"].iloc[-1],
+        "best_epoch": int(best["epoch"]) + 1,
+        "epochs": len(history),
+        "loss": history["loss"].iloc[-1],
+        "accuracy": history["accuracy"].iloc[-1],
+        "corpus": manifest.content["corpus"]["name"],
+        "records": manifest.hash[:8],
+        "seed": facts["run"]["seed"],
+        "commit": facts["commit"],
+    }
+
+
+def write(path: Path, row: dict[str, Any]) -> None:
+    """Add a row, in place of the one of the same variant, epochs and records."""
+    key = ["variant", "epochs", "records", "seed"]
+    rows = pd.DataFrame([row])
+    if path.exists():
+        old = pd.read_csv(path)
+        kept = [tuple(values) != tuple(rows[key].iloc[0]) for values in old[key].itertuples(index=False)]
+        rows = pd.concat([old[kept], rows], ignore_index=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(path) as partial:
+        rows.to_csv(partial, index=False)
+
+
+if __name__ == "__main__":
+    define_flags()
+    job.run(main)
