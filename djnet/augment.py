@@ -15,7 +15,7 @@ PITCH_BINS = 2.0  # at most up or down: about a semitone
 
 
 def recolour(mel: tf.Tensor, key: tf.Tensor) -> tf.Tensor:
-    """Log-mel float32 [..., 128] of a clip -> the same with other level, colour, noise and pitch, drawn by a key [2]."""
+    """Log-mel float32 [..., 128] of a clip -> the same with another level, colour, noise and pitch, by a key [2]."""
     gain, tilt, noise, pitch = tf.unstack(tf.random.stateless_uniform([4], key, -1.0, 1.0))
     power = _transposed(tf.math.expm1(mel), PITCH_BINS * pitch)
     decibels = GAIN_DECIBELS * gain + TILT_DECIBELS * tilt * tf.linspace(-0.5, 0.5, MEL_BINS)
