@@ -20,6 +20,7 @@ class Design:
     pool_last: bool = True  # "followed by 3 by 3 maximum pooling"; the release does not pool after the last layer
     dense: tuple[int, ...] = (1024, 1024)
     similarity: str = "cosine"  # ablation: "inner_product"
+    two_matrices: bool = False  # a variant of SEN: beside the embedded frames, the spectrograms' own are compared
     pooling: tuple[str, ...] = POOLINGS  # ablation: ("mean",) or ("max",)
     variance: bool = False  # the release pools the variance, the paper the standard deviation
     window_seconds: float = 0.0  # look only at the join: the end of the first, the beginning of the second; 0 for all
@@ -33,6 +34,8 @@ class Design:
                 raise ValueError(f"{name} must be widths above 0 such as (64, 128), got {widths!r}.")
         if self.similarity not in ("cosine", "inner_product"):
             raise ValueError(f"similarity must be cosine or inner_product, got {self.similarity!r}.")
+        if self.two_matrices and self.stride > 1:
+            raise ValueError("two_matrices needs stride 1: both matrices have a place a frame.")
         if self.stride < 1 or self.window_seconds < 0 or not 0 <= self.dropout < 1:
             raise ValueError(f"Impossible design: {self}.")
 

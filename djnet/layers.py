@@ -171,6 +171,16 @@ def unit_length(frames: tf.Tensor) -> tf.Tensor:
     return frames * tf.math.rsqrt(tf.reduce_sum(tf.square(frames), axis=-1, keepdims=True) + EPSILON)
 
 
+def nearness(first: tf.Tensor, second: tf.Tensor) -> tf.Tensor:
+    """1 for frames that are the same, toward 0 the farther they are: [B, N, C], [B, M, C] -> [B, N, M].
+
+    In units of the mean distance of a normalised bin, so that it is about 0.4 for frames of unrelated music.
+    """
+    squares = [tf.reduce_mean(tf.square(x), axis=-1) for x in (first, second)]
+    product = tf.matmul(first, second, transpose_b=True) / tf.cast(tf.shape(first)[-1], first.dtype)
+    return tf.exp(-0.5 * tf.maximum(squares[0][:, :, None] + squares[1][:, None, :] - 2.0 * product, 0.0))
+
+
 @keras.saving.register_keras_serializable("djnet")
 class StatisticsPooling(keras.layers.Layer):
     """Mean, maximum and standard deviation of every channel over all places but padding: [B, ..., C] -> [B, 3 C].

@@ -18,7 +18,7 @@ import tensorflow as tf
 
 from djnet import spec
 from djnet.designs import Design, design_for
-from djnet.layers import Classifier, ConvBlock, CosineSimilarity, JoinWindow, StatisticsPooling
+from djnet.layers import Classifier, ConvBlock, CosineSimilarity, JoinWindow, StatisticsPooling, nearness
 from djnet.pairs import ORDERS
 
 # Where a piece of a question lies: which side of which fragment is looked at.
@@ -59,9 +59,10 @@ class FrameEmbedding(_DesignedLayer):
 
     def call(self, x: tf.Tensor, valid: tf.Tensor | None = None, training: bool = False) -> tuple[tf.Tensor, Any]:
         """-> frames, mask."""
+        frames = x
         for block in self.blocks:
             x, valid = block(x, valid, training=training)
-        return x, valid
+        return tf.concat([x, frames], axis=-1) if self.design.two_matrices else x, valid
 
 
 @keras.saving.register_keras_serializable("djnet")
@@ -151,18 +152,25 @@ class _Comparison(_DesignedLayer):
 
 @keras.saving.register_keras_serializable("djnet")
 class SimilarityComparison(_Comparison):
-    """SEN: a 2D ConvNet on the similarity matrix of the two fragments' frames (the paper's figure 4d)."""
+    """SEN: a 2D ConvNet on the similarity matrix of the two fragments' frames (the paper's figure 4d).
+
+    The variant `two_matrices` also sees how near the frames of the spectrograms are, which needs no learning.
+    """
 
     def build_features(self, shapes: list[tuple[int | None, ...]]) -> None:
         """The similarity and the ConvNet."""
         d = self.design
         self.similarity = CosineSimilarity(d.similarity == "inner_product", name="similarity")
-        self._convnet(2, d.convnet, d.convnet_size, self._pools(), 1)
+        self._convnet(2, d.convnet, d.convnet_size, self._pools(), 2 if d.two_matrices else 1)
 
     def features(self, xs: list[tf.Tensor], masks: list[Any], training: bool) -> tf.Tensor:
-        """Pooled features of the similarity matrix."""
-        matrix = self.similarity(tuple(xs))[..., None]
+        """Pooled features of the similarity matrix, or of both."""
+        width = self.design.tower[-1]
         mask = None if masks[0] is None else masks[0][:, :, None] * masks[1][:, None, :]
+        matrix = self.similarity(tuple(x[..., :width] for x in xs))[..., None]
+        if self.design.two_matrices:
+            near = nearness(*(x[..., width:] for x in xs))
+            matrix = tf.concat([matrix, (near if mask is None else near * mask)[..., None]], axis=-1)
         return self._run_convnet(matrix, mask, training)
 
 
@@ -280,6 +288,8 @@ def build(name: str, preset: str = "paper", **ablation: Any) -> keras.Model:
     if name not in MODELS:
         raise ValueError(f"Unknown model {name!r}; there are {', '.join(MODELS)}.")
     design = design_for(preset, **ablation)
+    if design.two_matrices and name != "sen":
+        raise ValueError(f"two_matrices is a variant of sen, not of {name}.")
     embedding_type, comparison_type = MODELS[name]
     embedding = embedding_type(design, name="embedding")
     comparison = comparison_type(design, name="comparison")

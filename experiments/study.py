@@ -29,6 +29,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "rate 0.1": {"learning_rate": 0.1},
     "adam": {"optimiser": "adam", "learning_rate": 0.001},
     "batches of 8": {"batch_clips": 8},
+    "dropout 0.2": {"ablation": {"dropout": 0.2}},
+    "two matrices": {"ablation": {"two_matrices": True}},
     "window 0.75 s": {"ablation": {"window_seconds": 0.75}},
     "window 3 s": {"ablation": {"window_seconds": 2.926}},
     "half as wide": {"ablation": {"tower": (32, 64, 128), "convnet": (16, 32, 64), "dense": (256, 256)}},

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from djnet import spec
 from djnet.designs import PRESETS, design_for
+from djnet.layers import nearness
 from djnet.models import MODELS, build
 from djnet.pairs import ORDERS
 
@@ -32,6 +33,7 @@ ABLATIONS: dict[str, tuple[dict[str, Any], int, int]] = {
     "stride2": ({"stride": 2}, 2_940_744, 755_624),
     "mean_pooling": ({"pooling": ("mean",)}, 2_416_456, 624_552),
     "max_pooling": ({"pooling": ("max",)}, 2_416_456, 624_552),
+    "two_matrices": ({"two_matrices": True}, 2_940_744 + 9 * 64, 755_624 + 9 * 32),
     "release": ({"variance": True, "pool_last": False}, 2_940_744, 755_624),
     "plain": ({"batch_norm": False, "dropout": 0.0}, 2_930_562, 750_530),
 }
@@ -103,6 +105,21 @@ def test_a_pair_alone_and_in_any_padded_batch_gives_the_same(name, window, strid
     for i, (first, second) in enumerate([(50, 20), (12, 43), (37, 61)]):
         alone = model([a[i : i + 1, :first], b[i : i + 1, :second]]).numpy()
         assert abs(alone[0] - padded[i]) < 1e-5
+
+
+def test_two_matrices_are_a_variant_of_sen_and_see_no_padding():
+    """The second matrix is 1 where both fragments are the same, whatever the tower has learned."""
+    model = build("sen", "compact", window_seconds=0.0, two_matrices=True, **TINY)
+    _disturb(model)
+    a, b = _fragments(50), _fragments(20, seed=1)
+    padded = model([np.pad(a, [(0, 0), (0, 9), (0, 0)]), np.pad(b, [(0, 0), (0, 40), (0, 0)])]).numpy()
+    assert np.abs(padded - model([a, b]).numpy()).max() < 1e-5
+    near = nearness(tf.constant(a), tf.constant(a))[0].numpy()
+    assert np.allclose(np.diag(near), 1, atol=1e-5) and 0 < near.min() < 0.9
+    with pytest.raises(ValueError, match="variant of sen"):
+        build("sn", "compact", two_matrices=True)
+    with pytest.raises(ValueError, match="needs stride 1"):
+        build("sen", "compact", two_matrices=True, stride=2)
 
 
 def _disturb(model: keras.Model) -> None:
