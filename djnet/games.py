@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,9 @@ from djnet.rng import rng_for
 from djnet.spec import SAMPLE_RATE_HZ
 
 ANNOTATION_SUFFIXES = (".csv", ".cue", ".txt")
+SAME_AUDIO = (
+    0.2  # two pieces whose frames differ less on average are the same audio; unrelated ones differ by 1 or more
+)
 _OVERHANG_SECONDS = 2.0  # the last part of an annotation may be that much longer than the audio
 
 
@@ -35,6 +39,12 @@ class Puzzle:
         places = rng_for(0, "shuffle", name, len(ordered)).permutation(len(ordered))
         truth = tuple(int(place) for place in np.argsort(places))
         return cls(name, [ordered[i] for i in places], truth, tuple(labels[i] for i in places) if labels else ())
+
+    @property
+    def is_decidable(self) -> bool:
+        """Whether no two pieces are the same audio; nobody could tell which of those comes first."""
+        pairs = combinations(self.fragments, 2)
+        return not any(len(a) == len(b) and np.abs(a - b).mean() < SAME_AUDIO for a, b in pairs)
 
 
 def jigsaw(clip: Clip, segmentation: str, n: int, protocol: str = "isolated", gap: int = 0) -> Puzzle:

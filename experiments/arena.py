@@ -29,7 +29,8 @@ from experiments.tables import GREEDY, REFERENCES, Cell, key_of
 SECTIONS = 10  # the paper plays the first ten sections of a song
 MEASURES = [
     "pairwise", "pairwise_low", "pairwise_high", "global", "global_low", "global_high",
-    "kendall_tau", "longest_run", "position_error", "versus", "difference", "p_value",
+    "undecidable", "global_decidable", "kendall_tau", "longest_run", "position_error",
+    "versus", "difference", "p_value",
 ]  # fmt: skip
 MADE_BY = {"sequencing": "make rwc RWC=folder", "medley": "make mixes"}
 
@@ -48,6 +49,11 @@ class Game:
         """Numbers of fragments: "8", or "7-11"."""
         sizes = sorted({len(puzzle.truth) for puzzle in self.puzzles})
         return "-".join(map(str, dict.fromkeys((sizes[0], sizes[-1])))) if sizes else ""
+
+    @cached_property
+    def decidable(self) -> np.ndarray:
+        """For each puzzle whether it can be solved for sure: bool [P]."""
+        return np.array([puzzle.is_decidable for puzzle in self.puzzles])
 
 
 @dataclass(frozen=True)
@@ -178,7 +184,10 @@ class Arena:
             row[short] = round(float(values.mean()), 4)
             if short != name:
                 row[f"{short}_low"], row[f"{short}_high"] = (round(edge, 4) for edge in interval(values))
-        return row, np.array([values["global_accuracy"] for values in measured])
+        right = np.array([values["global_accuracy"] for values in measured])
+        row["undecidable"] = int(np.sum(~game.decidable))
+        row["global_decidable"] = round(float(right[game.decidable].mean()), 4) if game.decidable.any() else ""
+        return row, right
 
     @cached_property
     def _trained_on(self) -> str:

@@ -48,6 +48,7 @@ def define_flags() -> None:
     flags.DEFINE_list("only", [], "Only experiments whose names begin with one of these (experiments.train --list).")
     flags.DEFINE_bool("dry_run", False, "Say what would be trained and how long it would take, and stop.")
     flags.DEFINE_integer("epochs", None, "Passes over the training clips, the same for every run.", lower_bound=1)
+    flags.DEFINE_list("transfer", [], "Folders of records of other music, for the table of what carries over to it.")
     flags.DEFINE_integer("seeds", 1, "So many seeds of SEN and of the best baseline; one of the rest.", lower_bound=1)
 
 
@@ -95,6 +96,8 @@ def main(argv: Sequence[str]) -> None:
         ("boundary", "overlapping"),
     ):
         _run("experiments.evaluate", *places, f"--table={table}", f"--protocol={protocol}")
+    for folder in given.transfer:
+        _run("experiments.evaluate", *places, "--table=transfer", f"--test_data={folder}")
     _run("experiments.figures", f"--data={given.data}", f"--runs={given.runs}", f"--results={given.output}")
 
 

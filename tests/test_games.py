@@ -83,3 +83,10 @@ def test_parts_beyond_the_end_of_the_audio(tmp_path, write_tone):
     cue.write_text("INDEX 01 00:00:00\nINDEX 01 00:20:00\n")
     with pytest.raises(ValueError, match=r"mix.cue: the part at 0 s lies beyond the end of .*mix.wav \(12.0 s\)"):
         recording(path, cue)
+
+
+def test_two_pieces_of_the_same_audio_make_a_puzzle_undecidable():
+    a, b, c = np.random.default_rng(0).uniform(0, 8, (3, 40, 128))
+    assert Puzzle.shuffled("fair", [a, b, c]).is_decidable
+    assert not Puzzle.shuffled("loop", [a, b, a + 0.01]).is_decidable
+    assert Puzzle.shuffled("longer", [a, b, np.concatenate([a, c])]).is_decidable
