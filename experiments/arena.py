@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +18,7 @@ from djnet.files import digest_json
 from djnet.games import Puzzle, find_recordings, jigsaws, recording
 from djnet.ordering import best_order, greedy
 from djnet.pairs import LISTWISE
+from djnet.pretrained import WEIGHTS
 from djnet.records import Manifest
 from djnet.spec import seconds_to_hops
 from experiments import predictions
@@ -239,20 +241,14 @@ class Arena:
         return [Answer(p.id, p.truth, rule(s).order, s) for p, s in zip(game.puzzles, scores, strict=True)]
 
     def network(self, name: str) -> Network | str:
-        """The best weights of a named run, or what to do if there are none for this music."""
+        """The best weights of a named run, else those shipped for this music, else what to do."""
         if name not in self._networks:
             self._networks[name] = self._find_network(name)
         return self._networks[name]
 
     def _find_network(self, name: str) -> Network | str:
         run = experiment(name, preset=self._preset, protocol=self._protocol, seed=self._seed)
-        found = [
-            (facts["run"]["epochs"], path.parent, facts)
-            for path in sorted(self._runs.glob("*/*/run.json"))
-            if (facts := json.loads(path.read_text(encoding="ascii")))["records"] == self._manifest.hash
-            and facts["finished"]
-            and Run.from_json(facts["run"]).row == run.row
-        ]
+        found = self._runs_of(run, self._runs.glob("*/*/run.json")) or self._runs_of(run, WEIGHTS.glob("*/run.json"))
         if not found:
             flags = f"--experiment={name} --preset={self._preset} --protocol={self._protocol} --seed={self._seed}"
             places = f"--data={self._manifest.folder} --output={self._runs}"
@@ -261,6 +257,16 @@ class Arena:
         with open(folder / "best.keras", "rb") as file:
             weights = hashlib.file_digest(file, "sha256").hexdigest()[:12]
         return Network(keras.models.load_model(folder / "best.keras", compile=False), facts, weights)
+
+    def _runs_of(self, run: Run, paths: Iterable[Path]) -> list[tuple[int, Path, dict[str, Any]]]:
+        """Finished runs of this row on these records: epochs, folder, facts."""
+        return [
+            (facts["run"]["epochs"], path.parent, facts)
+            for path in sorted(paths)
+            if (facts := json.loads(path.read_text(encoding="ascii")))["records"] == self._manifest.hash
+            and facts["finished"]
+            and Run.from_json(facts["run"]).row == run.row
+        ]
 
 
 def _listen(sound: Path, annotation: Path, limit: int | None) -> tuple[Puzzle, list[Any]]:

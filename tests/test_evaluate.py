@@ -11,7 +11,7 @@ import pytest
 from djnet import scoring
 from djnet.games import jigsaws
 from djnet.models import build
-from experiments import tables
+from experiments import arena, tables
 from experiments.arena import Arena
 from experiments.checkpoints import run_folder
 from experiments.configs import EXPERIMENTS, experiment
@@ -128,6 +128,14 @@ def test_runs_on_other_music_and_unfinished_runs_are_not_used(records, runs, tmp
     (other / "run.json").write_text(json.dumps(facts | change))
     (row,) = Arena(records, tmp_path, limit=5).play(cells)
     assert "no finished run" in row["reason"] and row["global"] == ""
+
+
+def test_shipped_weights_play_where_nothing_was_trained(records, runs, tmp_path, monkeypatch):
+    (found,) = runs.glob("*/sen-*")
+    cells = [cell for cell in tables.CELLS["2"] if cell.method == "sen"]
+    monkeypatch.setattr(arena, "WEIGHTS", found.parent)
+    (shipped,), (own,) = (Arena(records, folder, limit=5).play(cells) for folder in (tmp_path, runs))
+    assert shipped == own and shipped["reason"] == ""
 
 
 def test_recordings_that_cannot_be_used(records, runs, tmp_path, write_tone):
