@@ -14,6 +14,7 @@ from experiments import predictions, tables
 from experiments.predictions import Answer
 from experiments.report import answers, puzzles, results, riddles, sources, trials
 from experiments.report.assembly import Places, build, load_scorer
+from experiments.report.sound import Sounds
 from preprocessing.corpora import TRACK_LIST
 from preprocessing.job import JobError
 from tests import make_report
@@ -99,7 +100,10 @@ def test_tracks_and_mixes_are_heard_as_far_as_their_licences_allow(tmp_path, wri
     assert tracks.source("closed") is None and own.source("closed") is not None
     mixed = tracks.recording(paths["free"], ["free", "free"], {})
     assert mixed is not None and mixed.licence == "CC-BY-4.0"
-    assert mixed.credit == "free, album, free (CC-BY-4.0); free, album, free (CC-BY-4.0)"
+    assert mixed.credit == "free; free"
+    sounds = Sounds(tmp_path / "report")
+    sounds.add(mixed, 0.0, 1.0)
+    assert sounds.credits == {"free: album, free (CC-BY-4.0)"}  # those of the tracks, each once
     assert tracks.recording(paths["free"], ["free", "closed"], {}) is None
     assert tracks.recording(paths["free"], ["verse"], {}) is None
     assert own.recording(paths["free"], ["verse"], {}) is not None

@@ -64,7 +64,7 @@ class Sounds:
             with whole_file(target) as partial:
                 partial.write_text(f'djnet.heard("{key}", "{text}");\n', encoding="ascii")
         self._kept.add(key)
-        self.credits.add(f"{source.title}: {source.credit} ({source.licence})")
+        self.credits |= {f"{one.title}: {one.credit} ({one.licence})" for one in source.parts or (source,)}
         return key
 
     def remove_others(self) -> None:

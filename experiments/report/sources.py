@@ -15,12 +15,13 @@ from preprocessing.job import JobError
 
 @dataclass(frozen=True)
 class Source:
-    """A recording on this machine."""
+    """A recording on this machine; `parts` are the recordings that it was mixed of."""
 
     path: Path
     title: str
     credit: str
     licence: str
+    parts: tuple["Source", ...] = ()
 
     @property
     def labels(self) -> dict[str, str]:
@@ -66,12 +67,12 @@ class Tracks:
         title, licence = title_of(path)[0], about.get("licence", "")
         if may_be_published(licence) or is_noncommercial(licence):
             return Source(path, title, about.get("credit", path.name), licence)
-        known = [source for part in parts if (source := self.source(part)) is not None]
+        known = tuple(source for part in parts if (source := self.source(part)) is not None)
         if len(known) < len(parts) and not self.own:
             return None
         licences = sorted({source.licence for source in known}) or ["your own"]
-        credit = "; ".join(f"{source.title}, {source.credit} ({source.licence})" for source in known)
-        return Source(path, title, credit or path.name, ", ".join(licences))
+        credit = "; ".join(source.title for source in known)
+        return Source(path, title, credit or path.name, ", ".join(licences), known)
 
 
 def title_of(path: Path) -> tuple[str, str]:
