@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 
 from djnet.records import Clip
 from experiments import predictions, tables
 from experiments.predictions import Answer
-from experiments.report import answers, puzzles, results, riddles, sources, trials
+from experiments.report import answers, puzzles, results, riddles, sound, sources, trials
 from experiments.report.assembly import Places, build, load_scorer
 from experiments.report.sound import Sounds
 from preprocessing.corpora import TRACK_LIST
@@ -113,6 +114,13 @@ def test_tracks_and_mixes_are_heard_as_far_as_their_licences_allow(tmp_path, wri
     assert tracks.licence_at(str(paths["closed"])) == "see copyright file" and tracks.licence_at("elsewhere.mp3") == ""
     with pytest.raises(JobError, match=r"tracks\.csv is missing: run make preprocess again"):
         sources.Tracks.read(tmp_path / "nowhere")
+
+
+def test_long_sounds_are_smaller_by_the_second(tmp_path):
+    noise = np.random.default_rng(0).normal(0, 0.1, 61 * sound.RATE_HZ)
+    soundfile.write(tmp_path / "noise.wav", noise, sound.RATE_HZ)
+    short, long = (len(sound.encode(tmp_path / "noise.wav", 0.0, seconds)) / seconds for seconds in (5, 61))
+    assert long < 0.9 * short
 
 
 def test_recordings_in_parts_become_puzzles_with_their_sound(tmp_path, write_tone):
