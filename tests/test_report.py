@@ -14,7 +14,7 @@ from djnet.records import Clip
 from experiments import predictions, tables
 from experiments.predictions import Answer
 from experiments.report import answers, puzzles, results, riddles, sound, sources, trials
-from experiments.report.assembly import Places, build, load_scorer
+from experiments.report.assembly import Places, build, load_scorer, unheard_games
 from experiments.report.sound import Sounds
 from preprocessing.corpora import TRACK_LIST
 from preprocessing.job import JobError
@@ -40,8 +40,8 @@ def test_a_report_has_every_section_and_names_no_other_host(report):
     assert "Sequencing was not played yet on what is here. Make it: make rwc RWC=folder" in text
     names = [game["name"] for game in data["hear"]]
     assert names == ["Jigsaw, 4 pieces, cut at downbeats", "Jigsaw, 3 pieces, equal pieces"]
-    for sound in {puzzle["sound"] for puzzle in data["play"]}:
-        assert (report.parent / "sounds" / f"{sound}.js").exists()
+    for key in {puzzle["sound"] for puzzle in data["play"]}:
+        assert (report.parent / "sounds" / f"{key}.js").exists()
 
 
 def test_games_of_all_sizes_are_cut_and_answered(records):
@@ -169,6 +169,15 @@ def test_answers_are_those_to_the_same_music(tmp_path):
     (tmp_path / answers.FOLDER / "z.csv").write_text("no json\n")
     with pytest.raises(JobError, match=r"z\.csv is damaged .* Remove it and run: make evaluate"):
         answers.find(tmp_path, music, "these records")
+
+
+def test_games_that_are_not_heard_name_the_command_that_makes_them(tmp_path):
+    sequencing, jigsaw = answers.Game("sequencing", "", "10"), answers.Game("jigsaw", "fixed", "3")
+    games = {sequencing: {"sen": {}}, jigsaw: {"sen": {}}, answers.Game("medley", "", "7-11"): {"continuity": {}}}
+    medley, silent = unheard_games(tmp_path, games, [sequencing.name])
+    assert medley == "Medley was not played yet on what is here. Make it: make mixes, then make evaluate report"
+    assert "Sequencing, 10 pieces. For yourself: make report FLAGS=--own" in silent
+    assert unheard_games(tmp_path, {}, [])[0].endswith("Make them: make train evaluate")
 
 
 def test_the_best_baseline_is_another_trained_network():

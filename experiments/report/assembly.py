@@ -122,7 +122,7 @@ def _sounding(
     music = {game: riddles.music_of(game, places.data) for game in riddles.FOLDERS}
     games = answers.find(places.results, music | {"jigsaw": corpus["hash"][:12]}, manifest.name)
     data["hear"], silent = sections.hear(clips, games, places.data, tracks, sounds, maps, similarity)
-    remarks["hear"] += _unheard(places.results / answers.FOLDER, games, silent)
+    remarks["hear"] += unheard_games(places.results / answers.FOLDER, games, silent)
     heard = {puzzle["id"] for game in data["hear"] for puzzle in game["puzzles"]}
     unheard = sorted(clips, key=lambda one: one.clip.id in heard)
     data["play"] = sections.play(unheard, sounds, {cut: scorer.scores for cut, scorer in scorers.items()})
@@ -135,7 +135,7 @@ def _sounding(
     return data
 
 
-def _unheard(folder: Path, games: Mapping[Game, Answers], silent: Sequence[str]) -> list[str]:
+def unheard_games(folder: Path, games: Mapping[Game, Answers], silent: Sequence[str]) -> list[str]:
     """What cannot be heard, why, and which commands make it."""
     played = {game.game for game in games if "sen" in games[game]}
     if not played:
