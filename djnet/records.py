@@ -181,7 +181,7 @@ class Manifest:
 
     @property
     def name(self) -> str:
-        """The corpus and the beginning of the hash, for people and for folders."""
+        """The corpus and the beginning of the hash, for people."""
         return f"{self.content['corpus']['name']} {self.hash[:8]}"
 
     @property
