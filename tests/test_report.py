@@ -173,7 +173,8 @@ def test_answers_are_those_to_the_same_music(tmp_path):
 
 def test_games_that_are_not_heard_name_the_command_that_makes_them(tmp_path):
     sequencing, jigsaw = answers.Game("sequencing", "", "10"), answers.Game("jigsaw", "fixed", "3")
-    games = {sequencing: {"sen": {}}, jigsaw: {"sen": {}}, answers.Game("medley", "", "7-11"): {"continuity": {}}}
+    medleys = answers.Game("medley", "", "7-11")
+    games: dict[answers.Game, answers.Answers] = {sequencing: {"sen": {}}, jigsaw: {"sen": {}}, medleys: {"random": {}}}
     medley, silent = unheard_games(tmp_path, games, [sequencing.name])
     assert medley == "Medley was not played yet on what is here. Make it: make mixes, then make evaluate report"
     assert "Sequencing, 10 pieces. For yourself: make report FLAGS=--own" in silent
