@@ -1,24 +1,26 @@
 """The games: a puzzle is shuffled fragments and their true order."""
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from djnet import audio
 from djnet.annotations import SHORTEST_SECONDS, join_short, read_parts
 from djnet.features import log_mel
+from djnet.files import digest_json
 from djnet.fragments import cut_frames
 from djnet.records import Clip, Manifest
 from djnet.rng import rng_for
 from djnet.spec import SAMPLE_RATE_HZ
 
 ANNOTATION_SUFFIXES = (".csv", ".cue", ".txt")
-SAME_AUDIO = (
-    0.2  # two pieces whose frames differ less on average are the same audio; unrelated ones differ by 1 or more
-)
+SAME_AUDIO = 0.2  # pieces whose frames differ less on average are the same audio; unrelated ones differ by about 1
+ABOUT = "game.json"  # beside recordings: their name as a corpus, and, where all have the same, licence and credit
 _OVERHANG_SECONDS = 2.0  # the last part of an annotation may be that much longer than the audio
 
 
@@ -92,6 +94,23 @@ def find_recordings(folder: Path) -> list[tuple[Path, Path]]:
     if not sounds:
         raise ValueError(f"{folder} holds no recordings.")
     return [(sounds[name], notes[name]) for name in sorted(sounds)]
+
+
+def read_about(folder: Path) -> dict[str, Any]:
+    """What is said of a folder of recordings; at least its name."""
+    path = folder / ABOUT
+    return {"name": folder.name} | (json.loads(path.read_text(encoding="ascii")) if path.is_file() else {})
+
+
+def fingerprint(path: Path, annotation: Path, limit: int | None = None) -> list[Any]:
+    """What makes a recording's puzzle this one: the music, and in how many parts it is."""
+    parts = join_short(read_parts(annotation))[0][:limit]
+    return [path.name, audio.probe(path).content, len(parts)]
+
+
+def corpus_hash(fingerprints: Sequence[list[Any]]) -> str:
+    """A short hash of all recordings of a game."""
+    return digest_json(list(fingerprints))[:12]
 
 
 def recording(path: Path, annotation: Path, limit: int | None = None) -> Puzzle:

@@ -180,6 +180,11 @@ class Manifest:
         return digest_json(self.content)
 
     @property
+    def name(self) -> str:
+        """The corpus and the beginning of the hash, for people."""
+        return f"{self.content['corpus']['name']} {self.hash[:8]}"
+
+    @property
     def mean(self) -> np.ndarray:
         """Mean of each mel bin over the training split: [128]."""
         return np.array(self.content["mean"], np.float32)

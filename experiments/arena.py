@@ -13,9 +13,9 @@ import keras
 import numpy as np
 from tqdm import tqdm
 
-from djnet import audio, baselines, metrics, scoring
+from djnet import baselines, metrics, scoring
 from djnet.files import digest_json
-from djnet.games import Puzzle, find_recordings, jigsaws, recording
+from djnet.games import Puzzle, corpus_hash, find_recordings, fingerprint, jigsaws, read_about, recording
 from djnet.ordering import best_order, greedy
 from djnet.pairs import LISTWISE
 from djnet.pretrained import WEIGHTS
@@ -140,14 +140,12 @@ class Arena:
             return Game(reason=f"no recordings: {MADE_BY[game]}")
         if self._protocol != "isolated":
             return Game(reason="the parts of recordings are always cut first (isolated)")
-        about = folder / "game.json"
-        name = json.loads(about.read_text(encoding="ascii"))["name"] if about.is_file() else folder.name
         files = find_recordings(folder)[: self._limit]
         limit = SECTIONS if game == "sequencing" else None
         work = (joblib.delayed(_listen)(sound, annotation, limit) for sound, annotation in files)
         heard = joblib.Parallel(joblib.cpu_count(), prefer="threads", return_as="generator")(work)
         found = list(tqdm(heard, desc=f"listen, {game}", total=len(files), unit="recording", leave=False))
-        return Game([puzzle for puzzle, _ in found], name, digest_json([facts for _, facts in found])[:12])
+        return Game([puzzle for puzzle, _ in found], read_about(folder)["name"], corpus_hash([one for _, one in found]))
 
     def _row(self, cell: Cell) -> tuple[dict[str, Any], np.ndarray | None]:
         """A row, and for each puzzle whether it was solved."""
@@ -162,7 +160,7 @@ class Arena:
             "preset": self._preset if cell.experiment else "",
             "corpus": game.corpus,
             "corpus_hash": game.corpus_hash,
-            "trained_on": self._trained_on if cell.experiment else "",
+            "trained_on": self._manifest.name if cell.experiment else "",
             "seed": self._seed if cell.experiment else "",
             "puzzles": len(game.puzzles),
             **dict.fromkeys(MEASURES, ""),
@@ -190,10 +188,6 @@ class Arena:
         row["undecidable"] = int(np.sum(~game.decidable))
         row["global_decidable"] = round(float(right[game.decidable].mean()), 4) if game.decidable.any() else ""
         return row, right
-
-    @cached_property
-    def _trained_on(self) -> str:
-        return f"{self._manifest.content['corpus']['name']} {self._manifest.hash[:8]}"
 
     def _answers(self, cell: Cell, game: Game, row: dict[str, Any]) -> list[Answer] | str:
         """An answer to every puzzle, or the reason why there are none; the row learns which weights gave them."""
@@ -271,8 +265,7 @@ class Arena:
 
 def _listen(sound: Path, annotation: Path, limit: int | None) -> tuple[Puzzle, list[Any]]:
     """A puzzle, and what makes it this one."""
-    puzzle = recording(sound, annotation, limit)
-    return puzzle, [sound.name, audio.probe(sound).content, len(puzzle.truth)]
+    return recording(sound, annotation, limit), fingerprint(sound, annotation, limit)
 
 
 def _factorial(n: int) -> float:

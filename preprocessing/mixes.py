@@ -5,10 +5,10 @@ names: the smallest sum of distances between neighbours, where the distance of t
 between their tempos (double and half tempo count as the same) plus the steps between their keys on the circle of
 fifths, as a share of the largest possible, six. A mix begins at the slower end. Clips are beat-matched and cross-faded
 over two bars as in a medley (djnet/mix.py), and the answer stands beside each mix: cut in the middle of every
-transition.
+transition. Where there are tracks enough that anybody may pass on, only they are mixed, so that the report can let
+people hear the mixes.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,17 +23,19 @@ from tqdm import tqdm
 
 from djnet import audio, keys, mix, tempo
 from djnet.files import whole_file, write_json
+from djnet.games import ABOUT, read_about
 from djnet.ordering import best_order
 from djnet.records import Clip, Manifest
 from djnet.rng import rng_for
 from preprocessing import job
 from preprocessing.corpora import TRACK_LIST
+from preprocessing.corpora.licences import may_be_published
 
 SIZES = (7, 11)
 SECONDS = (8.0, 20.0)  # of a clip, before its neighbours overlap it
 BARS = 2  # of a transition
 _TEMPO_WEIGHT = 10.0
-_VERSION = 1
+_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,12 @@ def sources(manifest: Manifest, paths: dict[str, str]) -> list[Source]:
         if clip.track in paths and clip.track not in found and len(_bars(clip)):
             found[clip.track] = Source(clip.track, paths[clip.track], clip.start, tempo.smoothed(clip.beats))
     return list(found.values())
+
+
+def publishable(found: list[Source], licences: dict[str, str]) -> list[Source]:
+    """Those that anybody may pass on, by the licences of the tracks; all, if those are too few for the largest mix."""
+    free = [source for source in found if may_be_published(licences.get(source.track, ""))]
+    return free if len(free) >= SIZES[1] else found
 
 
 def _bars(clip: Clip) -> np.ndarray:
@@ -122,8 +130,8 @@ def build(manifest: Manifest, count: int, seed: int, workers: int = 1) -> Path:
     about: dict[str, Any] = {"name": f"mixes of {manifest.content['corpus']['name']}", "records": manifest.hash}
     about |= {"seed": seed, "count": count, "version": _VERSION}
     names = [f"mix-{number:03d}" for number in range(count)]
-    if _read_about(folder) != about:
-        for path in [*folder.glob("mix-*.csv"), *folder.glob("mix-*.flac"), folder / "game.json"]:
+    if read_about(folder) != about:
+        for path in [*folder.glob("mix-*.csv"), *folder.glob("mix-*.flac"), folder / ABOUT]:
             path.unlink(missing_ok=True)
     missing = [i for i, name in enumerate(names) if not (folder / f"{name}.csv").is_file()]
     if not missing:
@@ -133,12 +141,13 @@ def build(manifest: Manifest, count: int, seed: int, workers: int = 1) -> Path:
         raise job.JobError(f"{listed} is missing: run make preprocess again, it only writes the list.")
     table = pd.read_csv(listed, dtype=str, keep_default_na=False)
     found = sources(manifest, dict(zip(table.track, table.path, strict=True)))
+    found = publishable(found, dict(zip(table.track, table.licence, strict=True)))
     if len(found) < SIZES[0]:
         raise job.JobError(
             f"No mixes: {len(found)} test tracks of {manifest.folder} have bars enough, {SIZES[0]} are needed."
         )
     folder.mkdir(exist_ok=True)
-    write_json(folder / "game.json", about)
+    write_json(folder / ABOUT, about)
     work = (joblib.delayed(make)(number, _choose(found, number, seed), folder) for number in missing)
     done = joblib.Parallel(workers, return_as="generator_unordered", batch_size=1)(work)
     list(tqdm(done, desc="mix", initial=count - len(missing), total=count, unit="mix"))
@@ -149,11 +158,6 @@ def _choose(found: list[Source], number: int, seed: int) -> list[Source]:
     rng = rng_for(seed, "mix", number)
     size = min(int(rng.integers(SIZES[0], SIZES[1] + 1)), len(found))
     return [found[i] for i in rng.choice(len(found), size, replace=False)]
-
-
-def _read_about(folder: Path) -> dict[str, Any] | None:
-    path = folder / "game.json"
-    return json.loads(path.read_text(encoding="ascii")) if path.is_file() else None
 
 
 def define_flags() -> None:

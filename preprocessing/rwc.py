@@ -16,7 +16,10 @@ from tqdm import tqdm
 from djnet.annotations import join_short, read_parts
 from djnet.audio import READABLE
 from djnet.files import write_json
+from djnet.games import ABOUT
 from preprocessing import job, rendering
+
+_LICENCE_TITLE = "Attribution-NonCommercial 4.0 International"
 
 
 def song_name(path: Path) -> str:
@@ -55,8 +58,17 @@ def build(rwc: Path, folder: Path, cache: Path, soundfont: str | None = None, wo
         joined += join_short(read_parts(path))[1]
         _link(folder / f"{name}.txt", path)
         _link(folder / f"{name}{songs[name].suffix}", songs[name])
-    write_json(folder / "game.json", {"name": "rwc-p (rendered)" if rendered else "rwc-p"})
+    write_json(folder / ABOUT, _about(rwc, len(rendered), len(songs)))
     return len(songs), len(rendered), joined
+
+
+def _about(rwc: Path, rendered: int, songs: int) -> dict[str, str]:
+    """What is said of the songs. The licence beside the notes covers what is rendered from them, not recordings."""
+    about = {"name": "rwc-p (rendered)" if rendered else "rwc-p"}
+    text = rwc / "LICENSE"
+    if rendered == songs and text.is_file() and _LICENCE_TITLE in text.read_text(encoding="utf-8", errors="replace"):
+        about |= {"licence": "CC-BY-NC-4.0", "credit": "RWC Music Database (Popular Music), rendered from its notes"}
+    return about
 
 
 def _link(link: Path, target: Path) -> None:

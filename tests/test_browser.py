@@ -85,8 +85,12 @@ def test_the_page_loads_and_shows_titles_as_they_are(report, watched):
 def test_nothing_sticks_out_of_a_phone_or_a_screen(report, watched, width, scheme):
     page = watched(report, color_scheme=scheme)
     page.set_viewport_size({"width": width, "height": 800})
+    page.select_option('[data-game="cut"]', "downbeat")
+    page.click('[data-game="check"]')
     page.click('[data-game="reveal"]')
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    score = page.locator('[data-game="score"] .scroll')
+    assert score.evaluate("box => box.scrollWidth") <= score.evaluate("box => box.clientWidth")
 
 
 def test_pieces_and_orders_play(report, watched):

@@ -55,6 +55,13 @@ def test_only_missing_mixes_are_made_and_other_records_begin_anew(songs, records
     assert json.loads((folder / "game.json").read_text())["name"] == "mixes of synthetic"
 
 
+def test_tracks_that_may_be_passed_on_are_mixed_where_there_are_enough():
+    some = [mixes.Source(str(i), "", 0.0, np.zeros((0, 2))) for i in range(14)]
+    licences = {source.track: "GPL-3+" for source in some[:11]} | {"11": "Drascula-License", "12": "own"}
+    assert mixes.publishable(some, licences) == some[:11]
+    assert mixes.publishable(some, licences | {"0": "see copyright file"}) == some  # ten are too few
+
+
 def test_too_few_tracks(records, monkeypatch):
     monkeypatch.setattr(mixes, "sources", lambda manifest, paths: [])
     with pytest.raises(job.JobError, match=r"No mixes: 0 test tracks of .* have bars enough, 7 are needed"):

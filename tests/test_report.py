@@ -8,12 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 
 from djnet.records import Clip
 from experiments import predictions, tables
 from experiments.predictions import Answer
-from experiments.report import answers, puzzles, results, riddles, sources, trials
-from experiments.report.assembly import Places, build, load_scorer
+from experiments.report import answers, puzzles, results, riddles, sound, sources, trials
+from experiments.report.assembly import Places, build, load_scorer, unheard_games
+from experiments.report.sound import Sounds
 from preprocessing.corpora import TRACK_LIST
 from preprocessing.job import JobError
 from tests import make_report
@@ -35,10 +37,11 @@ def test_a_report_has_every_section_and_names_no_other_host(report):
     size = sum(path.stat().st_size for path in report.parent.rglob("*") if path.is_file())
     assert size < 40e6
     data = _data(report)
+    assert "Sequencing was not played yet on what is here. Make it: make rwc RWC=folder" in text
     names = [game["name"] for game in data["hear"]]
     assert names == ["Jigsaw, 4 pieces, cut at downbeats", "Jigsaw, 3 pieces, equal pieces"]
-    for sound in {puzzle["sound"] for puzzle in data["play"]}:
-        assert (report.parent / "sounds" / f"{sound}.js").exists()
+    for key in {puzzle["sound"] for puzzle in data["play"]}:
+        assert (report.parent / "sounds" / f"{key}.js").exists()
 
 
 def test_games_of_all_sizes_are_cut_and_answered(records):
@@ -96,13 +99,28 @@ def test_tracks_and_mixes_are_heard_as_far_as_their_licences_allow(tmp_path, wri
     found = tracks.source("free")
     assert found is not None and found.labels == {"title": "free", "credit": "album, free", "licence": "CC-BY-4.0"}
     assert tracks.source("closed") is None and own.source("closed") is not None
-    mixed = tracks.mixed(paths["free"], ["free", "free"])
+    mixed = tracks.recording(paths["free"], ["free", "free"], {})
     assert mixed is not None and mixed.licence == "CC-BY-4.0"
-    assert tracks.mixed(paths["free"], ["free", "closed"]) is None
-    assert tracks.mixed(paths["free"], ["verse", "chorus"]) is None and own.mixed(paths["free"], ["verse"]) is not None
+    assert mixed.credit == "free; free"
+    sounds = Sounds(tmp_path / "report")
+    sounds.add(mixed, 0.0, 1.0)
+    assert sounds.credits == {"free: album, free (CC-BY-4.0)"}  # those of the tracks, each once
+    assert tracks.recording(paths["free"], ["free", "closed"], {}) is None
+    assert tracks.recording(paths["free"], ["verse"], {}) is None
+    assert own.recording(paths["free"], ["verse"], {}) is not None
+    song = tracks.recording(paths["free"], ["verse"], {"licence": "CC-BY-NC-4.0", "credit": "somebody"})
+    assert song is not None and song.labels == {"title": "free", "credit": "somebody", "licence": "CC-BY-NC-4.0"}
+    assert tracks.recording(paths["free"], ["verse"], {"licence": "CC-BY-ND-4.0"}) is None
     assert tracks.licence_at(str(paths["closed"])) == "see copyright file" and tracks.licence_at("elsewhere.mp3") == ""
     with pytest.raises(JobError, match=r"tracks\.csv is missing: run make preprocess again"):
         sources.Tracks.read(tmp_path / "nowhere")
+
+
+def test_long_sounds_are_smaller_by_the_second(tmp_path):
+    noise = np.random.default_rng(0).normal(0, 0.1, 61 * sound.RATE_HZ)
+    soundfile.write(tmp_path / "noise.wav", noise, sound.RATE_HZ)
+    short, long = (len(sound.encode(tmp_path / "noise.wav", 0.0, seconds)) / seconds for seconds in (5, 61))
+    assert long < 0.9 * short
 
 
 def test_recordings_in_parts_become_puzzles_with_their_sound(tmp_path, write_tone):
@@ -114,19 +132,9 @@ def test_recordings_in_parts_become_puzzles_with_their_sound(tmp_path, write_ton
     (riddle,) = riddles.recordings("medley", tmp_path, sources.Tracks({}, own=True))
     assert riddle.cuts == [0, 3, 6, 9] and len(riddle.puzzle.fragments) == 3 and riddle.span == (0.0, 9.0)
     assert list(riddles.recordings("medley", tmp_path, sources.Tracks({}))) == []
-    assert list(riddles.recordings("sequencing", tmp_path, sources.Tracks({}, own=True))) == []
-
-
-@pytest.mark.parametrize(
-    ("licence", "free"),
-    [
-        ("CC-BY-SA-3.0", True), ("GPL-2+", True), ("public-domain", True), ("CC0", True), ("Expat or GPL-2", True),
-        ("CC-BY-NC-4.0", False), ("CC-BY-ND-3.0", False), ("see copyright file", False), ("", False),
-        ("Drascula-License", False),
-    ],
-)  # fmt: skip
-def test_only_licences_that_are_known_to_allow_it_are_published(licence, free):
-    assert sources.may_be_published(licence) == free
+    assert riddles.music_of("medley", tmp_path) != riddles.music_of("sequencing", tmp_path) == ""
+    (folder / "mix-000.wav").unlink()
+    assert riddles.music_of("medley", tmp_path) == ""
 
 
 def test_titles_come_from_tags_or_from_names(tmp_path, write_tone):
@@ -148,16 +156,29 @@ def test_answers_are_those_to_the_same_music(tmp_path):
         "d": _cell(game="medley", segmentation="fixed", n="7-11", method="sen", corpus_hash="y"),
         "e": _cell(game="medley", segmentation="downbeat", n="7-11", method="sen", corpus_hash="y"),
         "f": _cell(game="medley", n="7-11", method="continuity", corpus_hash="y", seed=""),
+        "g": _cell(game="medley", n="7-11", method="random", corpus_hash="older mixes", seed=""),
+        "h": _cell(game="medley", segmentation="downbeat", n="7-11", method="cin", corpus_hash="y", trained_on="other"),
     }.items():
         predictions.write(tmp_path / answers.FOLDER / f"{name}.csv", about, given)
-    found = answers.find(tmp_path, "x")
+    music = {"jigsaw": "x", "medley": "y", "sequencing": ""}
+    found = answers.find(tmp_path, music, "these records")
     assert {game.name: set(methods) for game, methods in found.items()} == {
         "Jigsaw, 3 pieces, equal pieces": {"sen"},
         "Medley, 7-11 pieces": {"sen", "continuity"},
     }
-    (tmp_path / answers.FOLDER / "g.csv").write_text("no json\n")
-    with pytest.raises(JobError, match=r"g\.csv is damaged .* Remove it and run: make evaluate"):
-        answers.find(tmp_path, "x")
+    (tmp_path / answers.FOLDER / "z.csv").write_text("no json\n")
+    with pytest.raises(JobError, match=r"z\.csv is damaged .* Remove it and run: make evaluate"):
+        answers.find(tmp_path, music, "these records")
+
+
+def test_games_that_are_not_heard_name_the_command_that_makes_them(tmp_path):
+    sequencing, jigsaw = answers.Game("sequencing", "", "10"), answers.Game("jigsaw", "fixed", "3")
+    medleys = answers.Game("medley", "", "7-11")
+    games: dict[answers.Game, answers.Answers] = {sequencing: {"sen": {}}, jigsaw: {"sen": {}}, medleys: {"random": {}}}
+    medley, silent = unheard_games(tmp_path, games, [sequencing.name])
+    assert medley == "Medley was not played yet on what is here. Make it: make mixes, then make evaluate report"
+    assert "Sequencing, 10 pieces. For yourself: make report FLAGS=--own" in silent
+    assert unheard_games(tmp_path, {}, [])[0].endswith("Make them: make train evaluate")
 
 
 def test_the_best_baseline_is_another_trained_network():

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from djnet.games import find_recordings, recording
+from djnet.games import find_recordings, read_about, recording
 from preprocessing import job, rendering, rwc
 
 
@@ -43,6 +43,15 @@ def test_songs_without_a_recording_are_rendered_and_said_to_be(folder, tmp_path,
     monkeypatch.setattr(rendering, "find_soundfont", lambda name: Path("font.sf2"))
     assert rwc.build(folder, tmp_path / "out", tmp_path / "cache") == (2, 1, 2)
     assert json.loads((tmp_path / "out" / "game.json").read_text()) == {"name": "rwc-p (rendered)"}
+    (folder / "LICENSE").write_text("Attribution-NonCommercial 4.0 International\n")
+    rwc.build(folder, tmp_path / "out", tmp_path / "cache")
+    assert "licence" not in read_about(tmp_path / "out")  # one song is a recording, which it does not cover
+    (folder / "audio" / "RWC_P001.flac").unlink()
+    (folder / "midi" / "RWC_P001.mid").touch()
+    write_tone(tmp_path / "played.wav", seconds=10)
+    rwc.build(folder, tmp_path / "out", tmp_path / "cache")
+    about = read_about(tmp_path / "out")
+    assert about["licence"] == "CC-BY-NC-4.0" and "rendered" in about["credit"]
 
 
 def test_no_annotations(tmp_path):

@@ -29,10 +29,11 @@ class Game(NamedTuple):
 Answers = dict[str, dict[str, Answer]]  # by method and puzzle
 
 
-def find(results: Path, corpus: str, seed: int = 0) -> dict[Game, Answers]:
-    """The answers of networks trained on a corpus (its hash), and of the references beside them, by game.
+def find(results: Path, music: Mapping[str, str], trained_on: str, seed: int = 0) -> dict[Game, Answers]:
+    """The answers to some music (its hash, by the name of the game), of networks and of the references beside them.
 
-    Only those of the protocol `isolated` and without gaps: others differ in what networks get, not in what is heard.
+    Only those of networks trained on the named records, of the protocol `isolated` and without gaps: others differ in
+    what networks get, not in what is heard.
     """
     found: dict[Game, Answers] = {}
     for path in sorted((results / FOLDER).glob("*.csv")):
@@ -44,7 +45,7 @@ def find(results: Path, corpus: str, seed: int = 0) -> dict[Game, Answers]:
             raise JobError(f"{path} is damaged ({error}). Remove it and run: make evaluate") from error
         if cell["protocol"] != "isolated" or cell.get("gap") or cell["seed"] not in ("", str(seed)):
             continue
-        if game == "jigsaw" and cell["corpus_hash"] != corpus:
+        if cell["corpus_hash"] != music.get(game) or cell["trained_on"] not in ("", trained_on):
             continue
         if game != "jigsaw" and cut not in ("", _NETWORK):
             continue

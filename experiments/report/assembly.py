@@ -12,11 +12,14 @@ from djnet.files import remove_partial
 from djnet.pretrained import Scorer
 from djnet.records import Manifest, RecordsError
 from djnet.similarity import similarity_matrices
+from experiments.arena import MADE_BY
 from experiments.checkpoints import commit
 from experiments.report import answers, medleys, page, results, riddles, sections, sound
+from experiments.report.answers import Answers, Game
 from experiments.report.maps import Maps
 from experiments.report.sound import Sounds
 from experiments.report.sources import Tracks
+from preprocessing.corpora.licences import is_noncommercial
 from preprocessing.job import JobError
 
 _SOUNDING = ("hear", "play", "listening")
@@ -81,6 +84,7 @@ def build(places: Places, players: Mapping[str, str], own: bool = False) -> Path
         remarks=remarks,
         credits=sorted(sounds.credits),
         own=own,
+        noncommercial=any(is_noncommercial(puzzle["licence"]) for game in data["hear"] for puzzle in game["puzzles"]),
         players=" and ".join(players.values()),
         facts=facts,
     )
@@ -115,15 +119,10 @@ def _sounding(
         scorer = scorers[cut]
         return similarity_matrices(scorer.model, [(piece - scorer.mean) / scorer.std for piece in fragments])
 
-    games = answers.find(places.results, corpus["hash"][:12])
+    music = {game: riddles.music_of(game, places.data) for game in riddles.FOLDERS}
+    games = answers.find(places.results, music | {"jigsaw": corpus["hash"][:12]}, manifest.name)
     data["hear"], silent = sections.hear(clips, games, places.data, tracks, sounds, maps, similarity)
-    if not data["hear"]:
-        folder = places.results / answers.FOLDER
-        remarks["hear"].append(f"There are no answers of SEN to this music in {folder}. Make them: make train evaluate")
-    if silent:
-        remarks["hear"].append(
-            f"Played but not heard here, since no recording may be passed on as a whole: {'; '.join(silent)}."
-        )
+    remarks["hear"] += unheard_games(places.results / answers.FOLDER, games, silent)
     heard = {puzzle["id"] for game in data["hear"] for puzzle in game["puzzles"]}
     unheard = sorted(clips, key=lambda one: one.clip.id in heard)
     data["play"] = sections.play(unheard, sounds, {cut: scorer.scores for cut, scorer in scorers.items()})
@@ -134,6 +133,24 @@ def _sounding(
             "with more music, makes them."
         )
     return data
+
+
+def unheard_games(folder: Path, games: Mapping[Game, Answers], silent: Sequence[str]) -> list[str]:
+    """What cannot be heard, why, and which commands make it."""
+    played = {game.game for game in games if "sen" in games[game]}
+    if not played:
+        return [f"There are no answers of SEN to this music in {folder}. Make them: make train evaluate"]
+    found = [
+        f"{game.capitalize()} was not played yet on what is here. Make it: {command}, then make evaluate report"
+        for game, command in MADE_BY.items()
+        if game not in played
+    ]
+    if silent:
+        found.append(
+            f"Played but not heard here, since nothing says that the recordings may be passed on: {'; '.join(silent)}. "
+            "For yourself: make report FLAGS=--own"
+        )
+    return found
 
 
 def load_scorer(name: str) -> Scorer:

@@ -11,7 +11,8 @@ import soundfile
 from djnet.files import whole_file
 from experiments.report.results import read_csv
 from experiments.report.sound import mp3
-from experiments.report.sources import Tracks, may_be_published
+from experiments.report.sources import Tracks
+from preprocessing.corpora.licences import may_be_published
 from preprocessing.job import JobError
 
 FOLDER = "medleys"

@@ -5,8 +5,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import joblib
+from tqdm import tqdm
+
 from djnet.annotations import join_short, read_parts
-from djnet.games import Puzzle, find_recordings, recording
+from djnet.games import Puzzle, corpus_hash, find_recordings, fingerprint, read_about, recording
 from djnet.records import Clip, Manifest
 from experiments.report import puzzles
 from experiments.report.sound import Sounds
@@ -62,14 +65,31 @@ def jigsaws(clips: Sequence[Audible], segmentation: str, n: int) -> Iterator[Rid
             yield Riddle(puzzle, one.source, puzzles.sound_span(one.clip), puzzles.seconds_of(recorded.cuts))
 
 
+def music_of(game: str, data: Path) -> str:
+    """The hash of a game's recordings, as evaluate has it; nothing if they cannot be played: evaluate says why."""
+    folder = data / FOLDERS[game]
+    if not folder.is_dir():
+        return ""
+    try:
+        files = tqdm(find_recordings(folder), desc=f"check, {game}", unit="recording")
+        work = (joblib.delayed(fingerprint)(*pair, _limit(game)) for pair in files)
+        return corpus_hash(joblib.Parallel(joblib.cpu_count(), prefer="threads")(work))
+    except ValueError:
+        return ""
+
+
 def recordings(game: str, data: Path, tracks: Tracks) -> Iterator[Riddle]:
     """The songs or medleys that evaluate plays, those that may be heard."""
-    folder = data / FOLDERS[game]
-    limit = SECTIONS if game == "sequencing" else None
-    for path, annotation in find_recordings(folder) if folder.is_dir() else []:
+    folder, limit = data / FOLDERS[game], _limit(game)
+    about = read_about(folder)
+    for path, annotation in find_recordings(folder):
         parts = join_short(read_parts(annotation))[0][:limit]
-        source = tracks.mixed(path, [part.label for part in parts])
+        source = tracks.recording(path, [part.label for part in parts], about)
         gapless = all(after.start - before.end < _GAP_SECONDS for before, after in itertools.pairwise(parts))
         if source is not None and gapless and parts[-1].end != float("inf"):
             cuts = [part.start for part in parts] + [parts[-1].end]
             yield Riddle(recording(path, annotation, limit), source, (0.0, cuts[-1]), cuts)
+
+
+def _limit(game: str) -> int | None:
+    return SECTIONS if game == "sequencing" else None

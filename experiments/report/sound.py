@@ -18,23 +18,25 @@ from experiments.report.sources import Source
 RATE_HZ = 32_000
 FOLDER = "sounds"
 _COMPRESSION = 0.5  # of 0 (largest) to 1 (smallest): about 60 kbit a second
-_FORMAT = 1  # of the files, so that older ones are not taken for new ones
+_LONG_SECONDS, _LONG_COMPRESSION = 60.0, 0.8  # whole songs and mixes: about 45 kbit, or the page would grow too large
+_FORMAT = 2  # of the files, so that older ones are not taken for new ones
 
 
 def encode(path: str | Path, start: float, seconds: float) -> bytes:
     """A part of a music file as mono mp3."""
     (samples,) = audio.load_at(path, start, seconds, (RATE_HZ,))
-    return mp3(samples / max(1.0, float(np.abs(samples).max(initial=0.0))), RATE_HZ)
+    compression = _LONG_COMPRESSION if seconds > _LONG_SECONDS else _COMPRESSION
+    return mp3(samples / max(1.0, float(np.abs(samples).max(initial=0.0))), RATE_HZ, compression)
 
 
-def mp3(samples: np.ndarray, rate: int) -> bytes:
+def mp3(samples: np.ndarray, rate: int, compression: float = _COMPRESSION) -> bytes:
     """Samples, [N] or [N, channels], as mp3.
 
     Of variable bit rate: only then does the file say how many samples the encoder put in front, and cuts are exact.
     """
     buffer = io.BytesIO()
     options = {"format": "MP3", "subtype": "MPEG_LAYER_III", "bitrate_mode": "VARIABLE"}
-    soundfile.write(buffer, samples, rate, compression_level=_COMPRESSION, **options)
+    soundfile.write(buffer, samples, rate, compression_level=compression, **options)
     return buffer.getvalue()
 
 
@@ -62,7 +64,7 @@ class Sounds:
             with whole_file(target) as partial:
                 partial.write_text(f'djnet.heard("{key}", "{text}");\n', encoding="ascii")
         self._kept.add(key)
-        self.credits.add(f"{source.title}: {source.credit} ({source.licence})")
+        self.credits |= {f"{one.title}: {one.credit} ({one.licence})" for one in source.parts or (source,)}
         return key
 
     def remove_others(self) -> None:

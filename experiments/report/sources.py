@@ -2,28 +2,26 @@
 
 import csv
 import itertools
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import soundfile
 
 from preprocessing.corpora import TRACK_LIST, free
+from preprocessing.corpora.licences import is_noncommercial, may_be_published
 from preprocessing.job import JobError
-
-# Licences that let anybody pass a recording on, in parts too, when it is credited.
-_FREE = re.compile(r"(CC0|CC-BY(-SA)?-\d|public[- ]domain|L?GPL|GFDL|Expat|MIT|BSD|zlib|Free-Art)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Source:
-    """A recording on this machine."""
+    """A recording on this machine; `parts` are the recordings that it was mixed of."""
 
     path: Path
     title: str
     credit: str
     licence: str
+    parts: tuple["Source", ...] = ()
 
     @property
     def labels(self) -> dict[str, str]:
@@ -64,19 +62,17 @@ class Tracks:
         known = (one.licence for group, ones in groups for one in ones if path.endswith(f"/free/{group}/{one.path}"))
         return next(itertools.chain(listed, known), "")
 
-    def mixed(self, path: Path, parts: Sequence[str]) -> Source | None:
-        """A recording made of several tracks, or of sections that nothing is known of, if it may be passed on."""
-        known = [source for part in parts if (source := self.source(part)) is not None]
+    def recording(self, path: Path, parts: Sequence[str], about: Mapping[str, str]) -> Source | None:
+        """A recording in parts, if it may be passed on: by what is said of all in its folder, or by its tracks."""
+        title, licence = title_of(path)[0], about.get("licence", "")
+        if may_be_published(licence) or is_noncommercial(licence):
+            return Source(path, title, about.get("credit", path.name), licence)
+        known = tuple(source for part in parts if (source := self.source(part)) is not None)
         if len(known) < len(parts) and not self.own:
             return None
         licences = sorted({source.licence for source in known}) or ["your own"]
-        credit = "; ".join(f"{source.title}, {source.credit}" for source in known)
-        return Source(path, title_of(path)[0], credit or path.name, ", ".join(licences))
-
-
-def may_be_published(licence: str) -> bool:
-    """Whether a licence is known to allow it; a custom one that would have to be read counts as no."""
-    return bool(_FREE.match(licence))
+        credit = "; ".join(source.title for source in known)
+        return Source(path, title, credit or path.name, ", ".join(licences), known)
 
 
 def title_of(path: Path) -> tuple[str, str]:
