@@ -1,4 +1,5 @@
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -103,6 +104,19 @@ def test_clips_are_equally_loud_and_peaks_stay_below_the_limit(rng):
     loudness = [loudness_of(span, RATE_HZ) for span in spans]
     assert max(loudness) - min(loudness) < 1.0
     assert 20 * np.log10(true_peak(made.samples, RATE_HZ)) < -1.0
+
+
+@pytest.mark.parametrize("bpm", [120, 124, 150])
+def test_a_clip_that_is_quiet_at_its_edges_makes_no_step(rng, bpm):
+    parts = [song(rng, bpm, bars=8), song(rng, 120, bars=8, pitch=277), song(rng, bpm, bars=8)]
+    swell = np.interp(np.linspace(0, 1, len(parts[1].samples)), [0, 0.3, 0.5, 0.6, 1], [0.3, 0.4, 1, 0.5, 0.2])
+    made = mix.render([parts[0], replace(parts[1], samples=parts[1].samples * swell), parts[2]])
+    for join in made.joins:
+        before, after = ((join.start - 6, join.start), (join.end, join.end + 6))
+        sides = [
+            loudness_of(made.samples[round(a * RATE_HZ) : round(b * RATE_HZ)], RATE_HZ) for a, b in (before, after)
+        ]
+        assert abs(sides[1] - sides[0]) < 0.5
 
 
 def test_lows_change_places_instead_of_adding_up(rng):
