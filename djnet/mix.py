@@ -27,6 +27,8 @@ _CUT_SECONDS = 0.02
 _FADE_SECONDS = 1.0
 _ENDING_SECONDS = 2.0
 _CROSSOVER_HZ = 180.0
+_SUBSONIC_HZ = 10.0  # what is lower is not music, and would thump at a join
+_SETTLING_SECONDS = 0.2  # of a filter
 # Bars of the first and of the second clip that last as long as each other: also double and half tempo.
 _STEPS = ((1, 1), (2, 1), (1, 2))
 
@@ -134,7 +136,8 @@ def render(
     samples = np.zeros((_at(maps[-1][1][-1]), 2), np.float32)
     for i, (part, (source, target)) in enumerate(zip(parts, maps, strict=True)):
         places = _at(target)
-        stem = warped(_stereo(part.samples), source, places - places[0], RATE_HZ)
+        stem = _stereo(part.samples)
+        stem = warped(stem - _lows(stem, _SUBSONIC_HZ), source, places - places[0], RATE_HZ)
         _amplify(stem, gains[i].at(np.arange(places[0], places[-1]) / RATE_HZ))
         if i > 0:
             _fade(stem, plans[i - 1].kind, places[: len(plans[i - 1].after)] - places[0], rising=True)
@@ -240,7 +243,7 @@ def _fade(stem: np.ndarray, kind: str, places: np.ndarray, rising: bool) -> None
         lows = _power(np.clip((progress - 0.5) * within + 0.5, 0, 1), rising)
         margin = round(0.1 * RATE_HZ)
         begin, end = max(0, places[0] - margin), min(len(stem), places[-1] + margin)
-        low = _lows(stem[begin:end])[places[0] - begin :][: len(part)]
+        low = _lows(stem[begin:end], _CROSSOVER_HZ)[places[0] - begin :][: len(part)]
         part[:] = (part - low) * highs + low * lows
     else:
         part *= highs
@@ -252,10 +255,11 @@ def _power(progress: np.ndarray, rising: bool) -> np.ndarray:
     return (np.sin(angle) if rising else np.cos(angle)).astype(np.float32)[:, None]
 
 
-def _lows(samples: np.ndarray) -> np.ndarray:
-    """What lies below the crossover, in phase, so that the rest is a plain difference."""
-    filters = scipy.signal.butter(2, _CROSSOVER_HZ, fs=RATE_HZ, output="sos")
-    return scipy.signal.sosfiltfilt(filters, samples, axis=0).astype(np.float32)
+def _lows(samples: np.ndarray, hertz: float) -> np.ndarray:
+    """What lies below a frequency, in phase, so that the rest is a plain difference: [N, 2] -> [N, 2]."""
+    filters = scipy.signal.butter(2, hertz, fs=RATE_HZ, output="sos")
+    padding = min(_at(_SETTLING_SECONDS), len(samples) - 1)
+    return scipy.signal.sosfiltfilt(filters, samples, axis=0, padlen=padding).astype(np.float32)
 
 
 def _spans(joins: list[Join], seconds: float) -> list[tuple[tuple[float, float], tuple[float, float]]]:

@@ -72,7 +72,7 @@ def check_table(checked: Check, made: Mix, names: Sequence[str]) -> str:
 
 def _join(join: Join) -> str:
     if join.kind == "blend":
-        return f"blend, {join.bars} bars, {100 * join.stretch:.1f}%"
+        return f"blend, {join.bars} bar{'s' * (join.bars > 1)}, {100 * join.stretch:.1f}%"
     return f"{join.kind}: {join.reason}"
 
 

@@ -128,6 +128,21 @@ def test_lows_change_places_instead_of_adding_up(rng):
     assert spectrum[150] > 30 * spectrum[180]  # 50 Hz alone in the first half of the blend
 
 
+def test_a_recording_whose_zero_lies_elsewhere_does_not_thump_at_a_cut(rng):
+    parts = [song(rng, 120), song(rng, 150, pitch=277)]
+    plain = mix.render(parts).samples
+    moved = mix.render([parts[0], replace(parts[1], samples=parts[1].samples - 0.4)]).samples
+    np.testing.assert_allclose(moved, plain, atol=0.01)
+
+
+def test_low_notes_stay(rng):
+    t = np.arange(4 * RATE_HZ) / RATE_HZ
+    heard = [mix.render([Part(np.sin(2 * np.pi * f * t) + np.sin(2 * np.pi * 400 * t))]).samples for f in (40, 41)]
+    for f, samples in zip((40, 41), heard, strict=True):
+        spectrum = np.abs(np.fft.rfft(samples[RATE_HZ // 2 : 3 * RATE_HZ // 2, 0]))
+        assert spectrum[f] == pytest.approx(spectrum[400], rel=0.02)
+
+
 def test_the_pitch_stays(rng):
     made = mix.render([song(rng, 120, pitch=440), song(rng, 128, pitch=440)])
     join = made.joins[0]
