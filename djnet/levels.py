@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from djnet.loudness import BLOCK_SECONDS, BLOCK_STEP_SECONDS, blocks_of, counted
 
@@ -83,7 +82,7 @@ class Gain:
 def listen(
     samples: np.ndarray,
     rate: int,
-    moved: tuple[ArrayLike, ArrayLike],
+    moved: tuple[np.ndarray | Sequence[float], np.ndarray | Sequence[float]],
     own: tuple[float, float],
     alone: tuple[float, float],
 ) -> Heard:

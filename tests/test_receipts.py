@@ -11,9 +11,12 @@ from experiments import receipts
 def test_names_in_the_picture_do_not_cover_each_other(tmp_path, monkeypatch):
     drawn: list[Figure] = []
     save = Figure.savefig
-    monkeypatch.setattr(
-        Figure, "savefig", lambda self, *given, **named: drawn.append(self) or save(self, *given, **named)
-    )
+
+    def keep(figure, *given, **named):
+        drawn.append(figure)
+        save(figure, *given, **named)
+
+    monkeypatch.setattr(Figure, "savefig", keep)
     middles = [8.0, 20.0, 31.0, 47.0, 55.0]
     joins = [Join("cut", middle - 0.02, middle, middle, 0, 0.0, "") for middle in middles]
     made = Mix(np.zeros((60 * RATE_HZ, 2), np.float32), [], [np.zeros((0, 2))] * 6, joins)
