@@ -22,7 +22,7 @@ _CLIP = {"song", "content", "begin", "start", "end", "beats", "bpm", "key"}
 _MARGIN_SECONDS = 0.3  # of music around a clip, for its edges
 _STEP = RATE_HZ // 20  # samples that share a point of the picture
 _ROW_SECONDS = 100.0  # of a picture
-_LETTERS = 170  # that fit into a row
+_LETTERS = 195  # that fit into a row
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 
 
