@@ -4,6 +4,10 @@ import numpy as np
 import scipy.ndimage
 import soxr
 
+BLOCK_SECONDS, BLOCK_STEP_SECONDS = 0.4, 0.1
+
+_FAINTEST_LUFS = -70.0
+_PAUSE_LU = 10.0  # below the loudness of what is audible
 _LIMITED_DB = 6.0  # of a peak that are taken away by the limiter
 _WINDOW_SECONDS = 0.06
 _BLOCK_FRAMES = 1 << 20
@@ -12,12 +16,32 @@ _MARGIN = 0.97  # of the ceiling, for what lies between the samples
 
 def loudness_of(samples: np.ndarray, rate: int) -> float:
     """Integrated loudness by ITU-R BS.1770: [N, C] -> LUFS; -inf for silence or less than 0.4 s."""
+    return _measured(samples, rate)[0]
+
+
+def blocks_of(samples: np.ndarray, rate: int) -> np.ndarray:
+    """Loudness of blocks of 0.4 s that begin every 0.1 s: [N, C] -> LUFS [B]."""
+    return _measured(samples, rate)[1]
+
+
+def counted(blocks: np.ndarray) -> np.ndarray:
+    """Which blocks count for the loudness of all, by ITU-R BS.1770; the others are pauses: LUFS [B] -> bool [B]."""
+    audible = blocks[blocks >= _FAINTEST_LUFS]
+    if not len(audible):
+        return np.zeros(len(blocks), bool)
+    pause = 10 * np.log10((10 ** (audible / 10)).mean()) - _PAUSE_LU
+    return blocks > max(pause, _FAINTEST_LUFS)
+
+
+def _measured(samples: np.ndarray, rate: int) -> tuple[float, np.ndarray]:
     import pyloudnorm
 
-    if len(samples) < 0.4 * rate + 1 or not samples.any():
-        return -np.inf
+    if len(samples) < BLOCK_SECONDS * rate + 1 or not samples.any():
+        return -np.inf, np.zeros(0)
+    meter = pyloudnorm.Meter(rate)
     with np.errstate(divide="ignore"):
-        return float(pyloudnorm.Meter(rate).integrated_loudness(samples.astype(np.float64)))
+        loudness = float(meter.integrated_loudness(samples.astype(np.float64)))
+    return loudness, np.array(meter.blockwise_loudness)
 
 
 def true_peak(samples: np.ndarray, rate: int) -> float:
@@ -53,6 +77,11 @@ def keep_below(samples: np.ndarray, ceiling: float, rate: int) -> None:
             dip = np.minimum(_smooth(scipy.ndimage.minimum_filter1d(needed, size), size), needed)
             block = samples[first : first + _BLOCK_FRAMES]
             block *= dip[first - begin :][: len(block), None]
+    turn_down(samples, ceiling, rate)
+
+
+def turn_down(samples: np.ndarray, ceiling: float, rate: int) -> None:
+    """Make all of the samples [N, C] as much quieter as their true peak lies above a ceiling, in place."""
     samples *= np.float32(min(1.0, ceiling / max(true_peak(samples, rate), 1e-9)))
 
 

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import scipy.signal
 
-from djnet.loudness import keep_below, loudness_of
+from djnet import levels
+from djnet.loudness import keep_below, turn_down
 from djnet.warp import warped
 
 RATE_HZ = 44_100
@@ -26,9 +27,8 @@ _CUT_SECONDS = 0.02
 _FADE_SECONDS = 1.0
 _ENDING_SECONDS = 2.0
 _CROSSOVER_HZ = 180.0
-_EDGE_SECONDS = 6.0  # at the beginning and the end of a clip, where loudness is evened out
-_LARGEST_TILT_DB = 3.0
-_LARGEST_GAIN = 100.0  # of a clip; what is quieter still is meant to be
+_SUBSONIC_HZ = 10.0  # what is lower is not music, and would thump at a join
+_SETTLING_SECONDS = 0.2  # of a filter
 # Bars of the first and of the second clip that last as long as each other: also double and half tempo.
 _STEPS = ((1, 1), (2, 1), (1, 2))
 
@@ -120,20 +120,25 @@ def render(
 ) -> Mix:
     """Join clips to one mix; blends last up to `bars` bars (no more than a third of a clip), 0 for cuts only.
 
-    Every clip is brought to the same loudness (LUFS), measured where it is the louder one, and peaks are kept below
-    `peak_db` (see `loudness.keep_below`). `done` is called after each clip.
+    Every clip is brought to the same loudness (LUFS), measured where it is the louder one, and so are the two sides of
+    a join (see `levels`); peaks are kept below `peak_db` (see `loudness.keep_below`). `done` is called after each clip.
     """
     if not parts:
         raise ValueError("A mix needs at least one clip.")
     plans = [_plan(a, b, bars) for a, b in itertools.pairwise(parts)]
     maps = _place(parts, plans)
     joins = _placed(plans, maps)
-    middles = [0.0, *(join.middle for join in joins), maps[-1][1][-1]]
+    heard = [
+        levels.listen(_stereo(part.samples), RATE_HZ, map_, own, alone)
+        for part, map_, (own, alone) in zip(parts, maps, _spans(joins, maps[-1][1][-1]), strict=True)
+    ]
+    gains = levels.even(heard, loudness)
     samples = np.zeros((_at(maps[-1][1][-1]), 2), np.float32)
     for i, (part, (source, target)) in enumerate(zip(parts, maps, strict=True)):
         places = _at(target)
-        stem = warped(_stereo(part.samples), source, places - places[0], RATE_HZ)
-        stem *= _gains(stem, _at(middles[i]) - places[0], _at(middles[i + 1]) - places[0], loudness)
+        stem = _stereo(part.samples)
+        stem = warped(stem - _lows(stem, _SUBSONIC_HZ), source, places - places[0], RATE_HZ)
+        _amplify(stem, gains[i].at(np.arange(places[0], places[-1]) / RATE_HZ))
         if i > 0:
             _fade(stem, plans[i - 1].kind, places[: len(plans[i - 1].after)] - places[0], rising=True)
         if i < len(plans):
@@ -142,7 +147,8 @@ def render(
         done()
     _soften_ends(samples)
     keep_below(samples, 10 ** (peak_db / 20), RATE_HZ)
-    _even_out(samples, joins)
+    _even_out(samples, joins, loudness)
+    turn_down(samples, 10 ** (peak_db / 20), RATE_HZ)
     clips = [(float(target[0]), float(target[-1])) for _, target in maps]
     return Mix(samples, clips, [_moved(part, *map_) for part, map_ in zip(parts, maps, strict=True)], joins)
 
@@ -237,7 +243,7 @@ def _fade(stem: np.ndarray, kind: str, places: np.ndarray, rising: bool) -> None
         lows = _power(np.clip((progress - 0.5) * within + 0.5, 0, 1), rising)
         margin = round(0.1 * RATE_HZ)
         begin, end = max(0, places[0] - margin), min(len(stem), places[-1] + margin)
-        low = _lows(stem[begin:end])[places[0] - begin :][: len(part)]
+        low = _lows(stem[begin:end], _CROSSOVER_HZ)[places[0] - begin :][: len(part)]
         part[:] = (part - low) * highs + low * lows
     else:
         part *= highs
@@ -249,41 +255,38 @@ def _power(progress: np.ndarray, rising: bool) -> np.ndarray:
     return (np.sin(angle) if rising else np.cos(angle)).astype(np.float32)[:, None]
 
 
-def _lows(samples: np.ndarray) -> np.ndarray:
-    """What lies below the crossover, in phase, so that the rest is a plain difference."""
-    filters = scipy.signal.butter(2, _CROSSOVER_HZ, fs=RATE_HZ, output="sos")
-    return scipy.signal.sosfiltfilt(filters, samples, axis=0).astype(np.float32)
+def _lows(samples: np.ndarray, hertz: float) -> np.ndarray:
+    """What lies below a frequency, in phase, so that the rest is a plain difference: [N, 2] -> [N, 2]."""
+    filters = scipy.signal.butter(2, hertz, fs=RATE_HZ, output="sos")
+    padding = min(_at(_SETTLING_SECONDS), len(samples) - 1)
+    return scipy.signal.sosfiltfilt(filters, samples, axis=0, padlen=padding).astype(np.float32)
 
 
-def _gains(stem: np.ndarray, first: int, last: int, loudness: float) -> np.ndarray:
-    """Gains that bring a clip, between two samples, to a loudness, with its end as loud as its beginning: -> [M, 1].
-
-    What grows or fades within the clip is evened out by at most 3 dB at each edge, slowly.
-    """
-    own = stem[first:last]
-    edge = min(_at(_EDGE_SECONDS), len(own) // 2)
-    rise = loudness_of(own[len(own) - edge :], RATE_HZ) - loudness_of(own[:edge], RATE_HZ)
-    tilt = float(np.clip(rise / 2, -_LARGEST_TILT_DB, _LARGEST_TILT_DB)) if np.isfinite(rise) else 0.0
-    places = [first + edge / 2, last - edge / 2]
-    gains = 10 ** (np.interp(np.arange(len(stem)), places, [tilt, -tilt])[:, None] / 20)
-    measured = loudness_of(own * gains[first:last], RATE_HZ)
-    gain = min(10 ** ((loudness - measured) / 20), _LARGEST_GAIN) if np.isfinite(measured) else 1.0
-    return (gain * gains).astype(np.float32)
+def _spans(joins: list[Join], seconds: float) -> list[tuple[tuple[float, float], tuple[float, float]]]:
+    """For every clip, where it is the louder one, and where it plays alone."""
+    cuts = [0.0, *(join.middle for join in joins), seconds]
+    begins, ends = [0.0, *(join.end for join in joins)], [*(join.start for join in joins), seconds]
+    return list(zip(itertools.pairwise(cuts), zip(begins, ends, strict=True), strict=True))
 
 
-def _even_out(samples: np.ndarray, joins: list[Join]) -> None:
-    """Turn clips down to the quietest one, after some lost a little loudness with their peaks; changes lie in joins."""
-    cuts = [0, *(int(_at(join.middle)) for join in joins), len(samples)]
-    loudness = np.array([loudness_of(samples[a:b], RATE_HZ) for a, b in itertools.pairwise(cuts)])
-    loudness[~np.isfinite(loudness)] = np.max(loudness, initial=-1e3)  # silence is no measure
-    gains = 10 ** (np.clip(loudness.min() - loudness, -_LARGEST_TILT_DB, 0) / 20)
-    end = 0
-    for i, gain in enumerate(gains.astype(np.float32)):
-        begin, end = end, _at(joins[i].start) if i < len(joins) else len(samples)
-        samples[begin:end] *= gain
+def _even_out(samples: np.ndarray, joins: list[Join], loudness: float) -> None:
+    """Level the clips once more, after some lost a little loudness with their peaks."""
+    heard = []
+    for own, alone in _spans(joins, len(samples) / RATE_HZ):
+        begin, end = _at(own)
+        heard.append(levels.listen(samples[begin:end], RATE_HZ, ((0.0, own[1] - own[0]), own), own, alone))
+    gains = levels.even(heard, loudness)
+    for i, gain in enumerate(gains):
+        begin, end = _at(gain.alone)
+        _amplify(samples[begin:end], gain.at(np.arange(begin, end) / RATE_HZ))
         if i < len(joins):
             begin, end = end, _at(joins[i].end)
-            samples[begin:end] *= np.linspace(gain, gains[i + 1], end - begin, dtype=np.float32)[:, None]
+            edges = gain.whole + gain.tail, gains[i + 1].whole + gains[i + 1].lead
+            _amplify(samples[begin:end], np.linspace(*edges, end - begin))
+
+
+def _amplify(samples: np.ndarray, decibels: np.ndarray) -> None:
+    samples *= (10 ** (decibels / 20)).astype(np.float32)[:, None]
 
 
 def _soften_ends(samples: np.ndarray) -> None:

@@ -256,7 +256,7 @@ def _write(output: Path, content: dict[str, Any], preview: bool) -> int:
     samples = _joins_only(made) if preview else made.samples
     encoding.write(output, samples, RATE_HZ, content["title"], "Medley of " + ", ".join(names))
     if preview:
-        print(f"{output}: {len(made.joins)} joins, {len(samples) / RATE_HZ:.0f} s.")
+        print(f"{output}: {reports.number_of(len(made.joins), 'join')}, {len(samples) / RATE_HZ:.0f} s.")
         return 0
     del samples
     made = replace(made, samples=soundfile.read(output, dtype="float32", always_2d=True)[0])
@@ -267,7 +267,7 @@ def _write(output: Path, content: dict[str, Any], preview: bool) -> int:
     receipts.write_csv(csv_path, made, content)
     receipts.draw(picture_path, made, names, content["scores"])
     print(reports.check_table(checked, made, names))
-    print(f"{output}: {reports.clock(made.cuts[-1])}, {len(names)} songs.")
+    print(f"{output}: {reports.clock(made.cuts[-1])}, {reports.number_of(len(names), 'song')}.")
     return 0
 
 

@@ -160,13 +160,13 @@ def _lengths(song: Song) -> list[float]:
 
 
 def _pseudo_bars(song: Song) -> np.ndarray:
-    """Every two seconds from the first sound to the last, where there are no downbeats: [K + 1]."""
+    """Every two seconds or so from the first sound to the last, where there are no downbeats: [K + 1]."""
     loud = np.flatnonzero(song.mel.mean(axis=1, dtype=np.float32) > 0.1)
     first, last = (loud[0], loud[-1] + 1) if len(loud) else (0, len(song.mel))
     begin, end = spec.hops_to_seconds(first), spec.hops_to_seconds(last)
     if end - begin < _PSEUDO_BAR_SECONDS:
         return np.array([0.0, song.seconds])
-    return np.arange(begin, end + 1e-6, _PSEUDO_BAR_SECONDS)
+    return np.append(np.arange(begin, end - _PSEUDO_BAR_SECONDS / 2, _PSEUDO_BAR_SECONDS), end)
 
 
 def plan(options: Sequence[Sequence[Clip]], scorer: Scores, wishes: Wishes) -> Plan:

@@ -22,6 +22,7 @@ _CLIP = {"song", "content", "begin", "start", "end", "beats", "bpm", "key"}
 _MARGIN_SECONDS = 0.3  # of music around a clip, for its edges
 _STEP = RATE_HZ // 20  # samples that share a point of the picture
 _ROW_SECONDS = 100.0  # of a picture
+_LETTERS = 195  # that fit into a row
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 
 
@@ -160,7 +161,8 @@ def _draw_row(
         own = (times >= max(first, begin)) & (times <= min(last, end))
         axes.fill_between(times[own], -loud[own], loud[own], color=colour, linewidth=0)
         if begin <= first < end:
-            axes.text(first, 1.35, f" {_shortened(name)}", fontsize=7, color=colour, clip_on=True)
+            room = int(_LETTERS * (last - first) / (end - begin))
+            axes.text(first, 1.35, f" {_shortened(name, room)}", fontsize=7, color=colour, clip_on=True)
         downbeats = made.beats[i][made.beats[i][:, 1] == 1, 0]
         inside = downbeats[(downbeats >= begin) & (downbeats < end)]
         axes.vlines(inside, -1.22, -1.07, color=colour, linewidth=1)
@@ -170,8 +172,8 @@ def _draw_row(
             axes.text(join.middle, 1.07, f"{score:.2f}", fontsize=7, ha="center", clip_on=True)
 
 
-def _shortened(name: str, limit: int = 26) -> str:
-    return name if len(name) <= limit else name[: limit - 1] + "\N{HORIZONTAL ELLIPSIS}"
+def _shortened(name: str, limit: int) -> str:
+    return name if len(name) <= limit else name[: max(1, limit - 1)] + "\N{HORIZONTAL ELLIPSIS}"
 
 
 def _quoted(text: str) -> str:

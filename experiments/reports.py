@@ -39,7 +39,7 @@ def _order_lines(plan: Plan, found: Sequence[Song]) -> list[str]:
             else "better by an unknown amount"
         )
         proof = f"another might be {gap} (not proven)"
-    lines = [f"Order: {sum(plan.scores):.3f} for {len(plan.scores)} joins; {proof}."]
+    lines = [f"Order: {sum(plan.scores):.3f} for {number_of(len(plan.scores), 'join')}; {proof}."]
     if plan.other is not None:
         kind = "Second-best order" if choice.proven else "Another order"
         names = ", ".join(found[i].name[:20] for i in plan.other.order[:_NAMED])
@@ -72,8 +72,13 @@ def check_table(checked: Check, made: Mix, names: Sequence[str]) -> str:
 
 def _join(join: Join) -> str:
     if join.kind == "blend":
-        return f"blend, {join.bars} bars, {100 * join.stretch:.1f}%"
+        return f"blend, {number_of(join.bars, 'bar')}, {100 * join.stretch:.1f}%"
     return f"{join.kind}: {join.reason}"
+
+
+def number_of(count: int, word: str) -> str:
+    """A number of things in words: 1 song, 2 songs."""
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
 def clock(seconds: float) -> str:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from djnet.loudness import keep_below, loudness_of, true_peak
+from djnet.loudness import blocks_of, counted, keep_below, loudness_of, true_peak
 
 RATE = 44_100
 
@@ -18,6 +18,15 @@ def test_a_sine_of_known_loudness():
     tone = np.repeat(np.sin(2 * np.pi * 997 * t)[:, None], 2, axis=1)
     assert loudness_of(tone, RATE) == pytest.approx(0.0, abs=0.1)
     assert loudness_of(np.zeros((RATE, 2)), RATE) == loudness_of(tone[:100], RATE) == -np.inf
+
+
+def test_the_blocks_that_count_give_the_loudness_of_all(rng):
+    music = 0.1 * rng.standard_normal((6 * RATE, 2)) * np.repeat([1.0, 0.5, 0.01, 0.0, 1.0, 0.3], RATE)[:, None]
+    blocks = blocks_of(music, RATE)
+    counts = counted(blocks)
+    assert len(blocks) == 57 and 0 < counts.sum() < 57
+    assert 10 * np.log10((10 ** (blocks[counts] / 10)).mean()) == pytest.approx(loudness_of(music, RATE), abs=1e-6)
+    assert not len(blocks_of(np.zeros((RATE, 2)), RATE)) and not counted(np.full(3, -np.inf)).any()
 
 
 @pytest.mark.parametrize("height", [0.5, 1.2, 8.0])

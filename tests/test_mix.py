@@ -1,4 +1,5 @@
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -105,6 +106,19 @@ def test_clips_are_equally_loud_and_peaks_stay_below_the_limit(rng):
     assert 20 * np.log10(true_peak(made.samples, RATE_HZ)) < -1.0
 
 
+@pytest.mark.parametrize("bpm", [120, 124, 150])
+def test_a_clip_that_is_quiet_at_its_edges_makes_no_step(rng, bpm):
+    parts = [song(rng, bpm, bars=8), song(rng, 120, bars=8, pitch=277), song(rng, bpm, bars=8)]
+    swell = np.interp(np.linspace(0, 1, len(parts[1].samples)), [0, 0.3, 0.5, 0.6, 1], [0.3, 0.4, 1, 0.5, 0.2])
+    made = mix.render([parts[0], replace(parts[1], samples=parts[1].samples * swell), parts[2]])
+    for join in made.joins:
+        before, after = ((join.start - 6, join.start), (join.end, join.end + 6))
+        sides = [
+            loudness_of(made.samples[round(a * RATE_HZ) : round(b * RATE_HZ)], RATE_HZ) for a, b in (before, after)
+        ]
+        assert abs(sides[1] - sides[0]) < 0.5
+
+
 def test_lows_change_places_instead_of_adding_up(rng):
     t = np.arange(24 * RATE_HZ) / RATE_HZ
     beats = np.stack([np.arange(49) * 0.5, np.arange(49) % 4 + 1], axis=1)
@@ -112,6 +126,21 @@ def test_lows_change_places_instead_of_adding_up(rng):
     made = mix.render(bass, bars=4)
     spectrum = np.abs(np.fft.rfft(made.samples[round(16.5 * RATE_HZ) : round(19.5 * RATE_HZ), 0]))
     assert spectrum[150] > 30 * spectrum[180]  # 50 Hz alone in the first half of the blend
+
+
+def test_a_recording_whose_zero_lies_elsewhere_does_not_thump_at_a_cut(rng):
+    parts = [song(rng, 120), song(rng, 150, pitch=277)]
+    plain = mix.render(parts).samples
+    moved = mix.render([parts[0], replace(parts[1], samples=parts[1].samples - 0.4)]).samples
+    np.testing.assert_allclose(moved, plain, atol=0.01)
+
+
+def test_low_notes_stay(rng):
+    t = np.arange(4 * RATE_HZ) / RATE_HZ
+    heard = [mix.render([Part(np.sin(2 * np.pi * f * t) + np.sin(2 * np.pi * 400 * t))]).samples for f in (40, 41)]
+    for f, samples in zip((40, 41), heard, strict=True):
+        spectrum = np.abs(np.fft.rfft(samples[RATE_HZ // 2 : 3 * RATE_HZ // 2, 0]))
+        assert spectrum[f] == pytest.approx(spectrum[400], rel=0.02)
 
 
 def test_the_pitch_stays(rng):

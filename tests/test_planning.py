@@ -39,10 +39,11 @@ def test_candidates_are_phrases_on_downbeats(song):
 
 def test_songs_without_a_beat_give_clips_too(song):
     free = planning.candidates(song("a", bpm=0), 16.0, 3)
-    assert len(free) == 3 and all(clip.span.end - clip.span.start == pytest.approx(16.0) for clip in free)
+    assert len(free) == 3 and all(clip.span.end - clip.span.start == pytest.approx(16.0, abs=0.1) for clip in free)
     assert not len(free[0].part().downbeats)
-    (short,) = planning.candidates(song("a", bpm=0, seconds=5.0), 16.0, 3)
-    assert short.span.end - short.span.start == pytest.approx(4.0)
+    for seconds in (1.0, 2.9, 5.0, 5.9, 7.2):  # as they are
+        (short,) = planning.candidates(song("a", bpm=0, seconds=seconds), 16.0, 3)
+        assert short.span.end - short.span.start == pytest.approx(seconds, abs=0.1)
 
 
 def test_a_clip_holds_the_frames_of_its_own_samples(song, rng):
