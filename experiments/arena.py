@@ -17,6 +17,7 @@ from djnet.files import digest_json
 from djnet.games import Puzzle, find_recordings, jigsaws, recording
 from djnet.ordering import best_order, greedy
 from djnet.pairs import LISTWISE
+from djnet.pretrained import ModelError, read_model
 from djnet.records import Manifest
 from djnet.spec import seconds_to_hops
 from experiments import predictions
@@ -251,7 +252,10 @@ class Arena:
         _, folder, facts = max(found, key=lambda item: item[:2])  # the one that was trained longest
         with open(folder / "best.keras", "rb") as file:
             weights = hashlib.file_digest(file, "sha256").hexdigest()[:12]
-        return Network(keras.models.load_model(folder / "best.keras", compile=False), facts, weights)
+        try:
+            return Network(read_model(folder / "best.keras"), facts, weights)
+        except ModelError as error:
+            return str(error)
 
 
 def _listen(sound: Path, annotation: Path, limit: int | None) -> tuple[Puzzle, list[Any]]:

@@ -104,12 +104,10 @@ def main(argv: Sequence[str]) -> None:
     if facts["records"] != manifest.hash:
         raise job.JobError(f"{run_folder} was trained on other records than {manifest.folder}: say which with --data.")
     job.import_quietly("tensorflow")
-    import keras
+    from djnet.pretrained import read_model
 
-    import djnet.models  # noqa: F401 - the layers that the file names
-
-    model = keras.models.load_model(run_folder / "best.keras", compile=False, safe_mode=True)
     try:
+        model = read_model(run_folder / "best.keras")
         export(model, manifest.mean, manifest.std, folder)
     except ValueError as error:
         raise job.JobError(str(error)) from error

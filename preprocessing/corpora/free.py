@@ -148,7 +148,9 @@ def unpack(deb: Path, listed: list[Recording], folder: Path) -> int:
                             for inner in archive.namelist():
                                 if f"{name}!/{inner}" in wanted:
                                     kept += _keep(wanted[f"{name}!/{inner}"], archive.read(inner), folder)
-        except (tarfile.TarError, zipfile.BadZipFile) as error:
+        except (JobError, OSError):
+            raise
+        except Exception as error:  # a damaged archive can make tarfile, zipfile and zlib say almost anything
             raise JobError(f"{deb.name} is damaged ({error}): run the same command again to fetch it anew.") from error
     return kept
 
