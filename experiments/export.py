@@ -9,21 +9,29 @@ the others are padding), and answers with frames [B, S, T', C + 1], what the net
 and of its beginning (S = 2) or, in networks without a window at the join, of the whole (S = 1). The last channel is 1
 for a frame, 0 for padding. `score` takes frames_a and frames_b of two fragments and answers with probability [B], that
 b follows a. So a fragment is embedded once, however many others it is compared with.
+
+With --litert=pair.tflite the network is also written as one file for LiteRT, for phones and small machines: it takes
+a and b, log-mel [1, T, 128] of two fragments without padding, and answers with output_0 [1], the same probability.
 """
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from absl import logging
+from absl import flags, logging
 
 import djnet
 from djnet import spec
+from djnet.files import whole_file
 from djnet.rng import rng_for
 from preprocessing import job
+
+_LITERT = flags.DEFINE_string("litert", None, "Also write the network as one LiteRT file of that name (.tflite).")
+
+Answer = Callable[[np.ndarray, np.ndarray], Any]  # log-mels [T, 128] of two fragments -> [1]
 
 TOLERANCE = 1e-4
 
@@ -71,17 +79,45 @@ def export(model: Any, mean: np.ndarray, std: np.ndarray, folder: Path) -> None:
     os.replace(partial, folder)
 
 
-def compare(model: Any, mean: np.ndarray, std: np.ndarray, folder: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Answers of an exported model and of the network itself, for made-up fragments of many lengths: -> [P] each."""
+def export_litert(model: Any, mean: np.ndarray, std: np.ndarray, path: Path) -> None:
+    """Write a network of pairs, with mean and deviation of each mel bin [128], as a LiteRT file."""
+    import keras
+
+    inputs = [keras.Input((None, spec.MEL_BINS), name=name) for name in ("a", "b")]
+    normal = keras.layers.Normalization(mean=mean, variance=np.square(std))
+    whole = keras.Model(inputs, model([normal(x) for x in inputs]))
+    with whole_file(path) as partial:
+        saved = partial.with_name(f"{partial.name}.tflite")  # Keras insists on the ending
+        whole.export(str(saved), format="litert", verbose=False)
+        os.replace(saved, partial)
+
+
+def served(folder: Path) -> Answer:
+    """What a SavedModel answers."""
     import tensorflow as tf
 
-    served = tf.saved_model.load(str(folder)).signatures
-    found, expected = [], []
-    for pair in _made_up_pairs(mean, std):
-        a, b = (served["embed"](mel=tf.constant(mel[None]))["frames"] for mel in pair)
-        found.append(served["score"](frames_a=a, frames_b=b)["probability"][0])
-        expected.append(model([tf.constant((mel[None] - mean) / std) for mel in pair])[0])
-    return np.array(found), np.array(expected)
+    embed, score = (tf.saved_model.load(str(folder)).signatures[name] for name in ("embed", "score"))
+
+    def answer(*pair: np.ndarray) -> Any:
+        a, b = (embed(mel=tf.constant(mel[None]))["frames"] for mel in pair)
+        return score(frames_a=a, frames_b=b)["probability"]
+
+    return answer
+
+
+def litert(path: Path) -> Answer:
+    """What a LiteRT file answers."""
+    import tensorflow as tf
+
+    run = tf.lite.Interpreter(str(path)).get_signature_runner()
+    return lambda a, b: run(a=a[None], b=b[None])["output_0"]
+
+
+def compare(model: Any, mean: np.ndarray, std: np.ndarray, answer: Answer) -> tuple[np.ndarray, np.ndarray]:
+    """Answers of what was exported and of the network itself, for made-up fragments of many lengths: -> [P] each."""
+    pairs = _made_up_pairs(mean, std)
+    found = [answer(*pair)[0] for pair in pairs]
+    return np.array(found), np.array([model([(mel[None] - mean) / std for mel in pair])[0] for pair in pairs])
 
 
 def _made_up_pairs(mean: np.ndarray, std: np.ndarray) -> list[list[np.ndarray]]:
@@ -102,6 +138,8 @@ def main(argv: Sequence[str]) -> None:
     if len(argv) != 3:
         raise job.JobError("Say which run and where to: python -m experiments.export RUN_FOLDER out")
     folder = Path(argv[2]).expanduser()
+    if _LITERT.value is not None and not _LITERT.value.endswith(".tflite"):
+        raise job.JobError(f"--litert={_LITERT.value}: the name must end in .tflite.")
     if folder.exists() and not (folder / "saved_model.pb").is_file():
         raise job.JobError(f"{folder} is there and is not a SavedModel: choose another name.")
     job.import_quietly("tensorflow")
@@ -111,12 +149,22 @@ def main(argv: Sequence[str]) -> None:
         export(scorer.model, scorer.mean, scorer.std, folder)
     except (FileNotFoundError, ValueError) as error:
         raise job.JobError(str(error)) from error
-    found, expected = compare(scorer.model, scorer.mean, scorer.std, folder)
-    apart = float(np.abs(found - expected).max())
-    if apart > TOLERANCE:
-        raise job.JobError(f"{folder} answers otherwise than the network, by {apart:.2g}: do not use it.")
+    _check(scorer, served(folder), f"{folder}: signatures embed and score")
+    if _LITERT.value:
+        path = Path(_LITERT.value).expanduser()
+        with job.quiet():
+            export_litert(scorer.model, scorer.mean, scorer.std, path)
+            answer = litert(path)
+        _check(scorer, answer, f"{path}: inputs a and b")
+
+
+def _check(scorer: Any, answer: Answer, what: str) -> None:
+    """Compare what was written with the network, and say so."""
+    found, expected = compare(scorer.model, scorer.mean, scorer.std, answer)
+    if (apart := float(np.abs(found - expected).max())) > TOLERANCE:
+        raise job.JobError(f"{what}: answers otherwise than the network, by {apart:.2g}: do not use it.")
     answers = f"answers from {expected.min():.2g} to {expected.max():.2g}"
-    print(f"{folder}: signatures embed and score; {len(found)} {answers}, at most {apart:.1e} from the network.")
+    print(f"{what}; {len(found)} {answers}, at most {apart:.1e} from the network.")
 
 
 if __name__ == "__main__":
