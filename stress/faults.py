@@ -34,7 +34,7 @@ class Bench:
         self.folder, self.cache = folder, folder / "cache"
         self.records, self.runs = folder / "records", folder / "runs"
         self.fuzzed = Counter[str]()
-        self.run(self.build_command(self.records))  # generates the songs
+        self.time(self.build_command(self.records))  # generates the songs too
         self.build_seconds = self.time(self.build_command(self.fresh("timed")))
         self.train_seconds = self.time(self.train_command(self.runs))
         self.hash = Manifest.read(self.records).hash
@@ -74,27 +74,21 @@ class Bench:
         flags += ["--ablation=tower=(4,4)", "--ablation=dense=(8,)"]
         return _command("experiments.train", *flags, f"--data={self.records}", f"--output={output}")
 
-    def run(self, command: list[str]) -> None:
-        """Run a job that must succeed."""
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()[-500:]}")
-
     def time(self, command: list[str]) -> float:
         """Seconds that an undisturbed job takes."""
         began = time.monotonic()
-        self.run(command)
+        if not _succeeds(command):
+            raise RuntimeError("It fails without a fault already.")
         return time.monotonic() - began
 
     def is_built(self, output: Path) -> bool:
         """Whether the same command, run again, ends with the records of the undisturbed run."""
-        self.run(self.build_command(output))
-        manifest = Manifest.read(output)
-        return manifest.hash == self.hash and all(manifest.shards(split) for split in SPLITS)
+        return _succeeds(self.build_command(output)) and _intact(output) == self.hash
 
     def is_trained(self, output: Path) -> bool:
         """Whether the same command, run again, ends with all epochs and the numbers of the undisturbed run."""
-        self.run(self.train_command(output))
+        if not _succeeds(self.train_command(output)):
+            return False
         (folder,) = output.glob("*/*")
         rows = (folder / "history.csv").read_text().splitlines()
         return len(rows) == 1 + EPOCHS and np.array_equal(_numbers(folder), self.numbers)
@@ -140,13 +134,10 @@ class Bench:
         for i in range(DAMAGED_AT_ONCE):
             original = rng.choice(sorted([*self.records.glob("*.tfrecord"), self.records / "manifest.json"]))
             (output / original.name).write_bytes(damage(original.read_bytes(), rng))
-            try:
-                manifest = Manifest.read(output)
-                for split in SPLITS:
-                    manifest.shards(split)
-                is_safe = manifest.hash == self.hash  # nothing that counts was touched: a blank of the manifest
-            except RecordsError:
-                is_safe = True
+            is_safe = _intact(output) in (
+                None,
+                self.hash,
+            )  # or nothing that counts was touched: a blank of the manifest
             if i == DAMAGED_AT_ONCE - 1:
                 is_safe = is_safe and self.is_built(output)
             shutil.copy(original, output)
@@ -162,7 +153,7 @@ class Bench:
 
     def damage_models(self, rng: np.random.Generator) -> Iterator[bool]:
         """Cut off model files, or turn single bits."""
-        yield from self._damage(self.checkpoint.with_name("best.keras"), rng.choice([_truncated, _flipped]), rng)
+        yield from self._damage(self.checkpoint.with_name("best.keras"), (_truncated, _flipped)[rng.integers(2)], rng)
 
     def _damage(self, original: Path, damage: Callable, rng: np.random.Generator) -> Iterator[bool]:
         """A damaged file is refused by name, or nothing that counts was touched."""
@@ -220,6 +211,24 @@ class Bench:
 
 def _command(module: str, *words: str) -> list[str]:
     return [sys.executable, "-m", module, *words]
+
+
+def _succeeds(command: list[str]) -> bool:
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        print(f"{' '.join(command)}: {done.stderr.strip()[-500:]}")
+    return done.returncode == 0
+
+
+def _intact(folder: Path) -> str | None:
+    """The hash of records whose shards are all in order; None if a damage is noticed."""
+    try:
+        manifest = Manifest.read(folder)
+        for split in SPLITS:
+            manifest.shards(split)
+        return manifest.hash
+    except RecordsError:
+        return None
 
 
 def _numbers(folder: Path) -> np.ndarray:
