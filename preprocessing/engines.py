@@ -60,8 +60,8 @@ def _dask(address: str) -> Engine:
         try:
             client.wait_for_workers(1, timeout=WORKER_SECONDS)
         except TimeoutError as error:
-            where = client.scheduler.address
-            raise JobError(f"{where} has no worker: start some with: .venv/bin/dask worker {where}") from error
+            start_some = f"start some with: .venv/bin/dask worker {address}"
+            raise JobError(f"--scheduler={address}: the cluster has no worker; {start_some}") from error
         held = _HELD * max(1, sum(client.ncores().values()))
         under_way = as_completed([start(item) for item in islice(left, held)], loop=client.loop)
         for future in under_way:

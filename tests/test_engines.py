@@ -109,7 +109,7 @@ def test_a_cluster_without_workers(monkeypatch):
     monkeypatch.setattr(engines, "WORKER_SECONDS", 0.5)
     with LocalCluster(n_workers=0, processes=False, dashboard_address=None) as cluster:
         run = engine_for("dask", address=cluster.scheduler_address)
-        with pytest.raises(JobError, match=r"has no worker: start some with: .venv/bin/dask worker inproc://"):
+        with pytest.raises(JobError, match=r"has no worker; start some with: .venv/bin/dask worker inproc://"):
             list(run(abs, [(-1,)]))
 
 
