@@ -15,9 +15,9 @@ import numpy as np
 import tensorflow as tf
 from tqdm import tqdm
 
-import djnet.models  # noqa: F401 - the layers that the file names
 from djnet import spec
 from djnet.files import whole_file
+from djnet.pretrained import read_model
 from djnet.records import SPLITS, Manifest
 from djnet.rng import rng_for
 from djnet.scoring import window_of
@@ -88,7 +88,7 @@ def full_shares(model: keras.Model, places: Places, queries: np.ndarray) -> np.n
 
 def main(run_folder: str, data: str) -> None:
     manifest = Manifest.read(data)
-    model = keras.models.load_model(Path(run_folder) / "best.keras", compile=False, safe_mode=True)
+    model = read_model(Path(run_folder) / "best.keras")
     places = Places(model, manifest)
     queries = rng_for(0, "queries").choice(np.flatnonzero(places.is_test), 1_000, replace=False)
     total = len(places)

@@ -12,6 +12,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from djnet.normalisation import precise
+
 
 def can_fuse(shape: tf.TensorShape, size: int, pool: int) -> bool:
     """Whether a [B, H, W, C] tensor of that shape can be treated: pooling must come out even, nothing may be padded."""
@@ -61,14 +63,14 @@ def convolve_and_pool(x: tf.Tensor, kernel: tf.Tensor, pool: int = 3) -> tuple[t
         highest = values[0]
         for value in values[1:]:
             highest = tf.maximum(highest, value)
-        exact = [tf.cast(value, tf.float32) for value in values]  # sums need the precision, whatever the policy
+        exact = [precise(value) for value in values]
         total = tf.add_n([tf.reduce_sum(value, [0, 1, 2]) for value in exact])
         squares = tf.add_n([tf.reduce_sum(tf.square(value), [0, 1, 2]) for value in exact])
 
         def gradient(d_highest: tf.Tensor, d_total: tf.Tensor, d_squares: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             d_kernels, d_padded = [], []
             for (i, j), value in zip(phases, values, strict=True):
-                d_sums = d_total + (2.0 * d_squares) * tf.cast(value, tf.float32)
+                d_sums = d_total + (2.0 * d_squares) * precise(value)
                 d_value = tf.where(tf.equal(value, highest), d_highest, 0.0) + tf.cast(d_sums, value.dtype)
                 own = seen(padded, i, j)
                 d_kernels.append(

@@ -114,10 +114,11 @@ class ConvBlock(keras.layers.Layer):
 
     def _fused(self, x: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
         """Convolution, normalisation and pooling with the normalisation last: the same values, far less memory."""
-        sign = tf.stop_gradient(tf.where(tf.convert_to_tensor(self.normalise.gamma) < 0, -1.0, 1.0))
+        gamma = tf.convert_to_tensor(self.normalise.gamma)
+        sign = tf.stop_gradient(tf.where(gamma < 0, -tf.ones_like(gamma), tf.ones_like(gamma)))
         highest, total, squares = convolve_and_pool(x, kernel * tf.cast(sign, x.dtype), self.pool)
-        count = tf.cast(tf.reduce_prod(tf.shape(x)[:3]), tf.float32)
-        count, total, squares = add_devices(count, tf.cast(total, tf.float32), tf.cast(squares, tf.float32))
+        count = tf.cast(tf.reduce_prod(tf.shape(x)[:3]), total.dtype)
+        count, total, squares = add_devices(count, total, squares)
         mean = sign * total / count
         variance = tf.maximum(squares / count - tf.square(mean), 0.0)
         self.normalise.remember(mean, variance)

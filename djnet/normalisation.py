@@ -31,8 +31,8 @@ class MaskedBatchNorm(keras.layers.Layer):
         """Normalise; in training by the moments of the batch, which are remembered."""
         if not training:
             return self.shift_and_scale(x, self.mean, self.variance)
-        if valid is None and _devices() == 1:
-            # The fused kernel wants four dimensions; it also has the fastest gradient.
+        if valid is None and _devices() == 1 and x.dtype != tf.float64:
+            # The fused kernel wants four dimensions and no double precision; it also has the fastest gradient.
             flat = tf.reshape(x, [-1, 1, 1, x.shape[-1]]) if x.shape.rank != 4 else x
             y, mean, variance = tf.compat.v1.nn.fused_batch_norm(
                 flat, tf.convert_to_tensor(self.gamma), tf.convert_to_tensor(self.beta), epsilon=self.epsilon
@@ -42,8 +42,8 @@ class MaskedBatchNorm(keras.layers.Layer):
             self.remember(mean, variance * (count - 1.0) / count)
             return tf.reshape(y, tf.shape(x)) if x.shape.rank != 4 else y
         axes = list(range(x.shape.rank - 1))
-        values = tf.cast(x, tf.float32)
-        weights = tf.ones_like(values[..., :1]) if valid is None else tf.cast(valid, tf.float32)[..., None]
+        values = precise(x)
+        weights = tf.ones_like(values[..., :1]) if valid is None else precise(valid)[..., None]
         count, total = add_devices(tf.reduce_sum(weights), tf.reduce_sum(values * weights, axes))
         count = tf.maximum(count, 1.0)
         mean = total / count
@@ -70,6 +70,11 @@ class MaskedBatchNorm(keras.layers.Layer):
     def get_config(self) -> dict[str, Any]:
         """Every argument."""
         return super().get_config() | {"momentum": self.momentum, "epsilon": self.epsilon}
+
+
+def precise(x: tf.Tensor) -> tf.Tensor:
+    """Values as they are summed up: at least in single precision, whatever the policy."""
+    return tf.cast(x, tf.float32) if x.dtype.size < 4 else x
 
 
 def add_devices(*sums: tf.Tensor) -> list[tf.Tensor]:

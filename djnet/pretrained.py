@@ -15,6 +15,10 @@ from djnet.scoring import score_puzzles
 WEIGHTS = Path(__file__).parent / "weights"
 
 
+class ModelError(ValueError):
+    """A model file that cannot be used: which one, and why."""
+
+
 @dataclass(frozen=True)
 class Scorer:
     """A pairwise network with the moments its features are normalised by."""
@@ -48,4 +52,13 @@ def load(name: str | Path) -> Scorer:
     if "mean" not in facts:
         raise ValueError(f"{folder}/run.json has no moments of the features: the run is of an older version.")
     moments = (np.asarray(facts[moment], np.float32) for moment in ("mean", "std"))
-    return Scorer(keras.models.load_model(folder / "best.keras", compile=False), *moments)
+    return Scorer(read_model(folder / "best.keras"), *moments)
+
+
+def read_model(path: Path) -> keras.Model:
+    """A network from a .keras file, in safe mode: a file that holds code is refused."""
+    try:
+        return keras.models.load_model(path, compile=False, safe_mode=True)
+    except Exception as error:  # a damaged file can make Keras, HDF5 and zipfile say almost anything
+        said = " ".join(str(error).split())[:200]
+        raise ModelError(f"{path} is not loaded: it is damaged, or not a network of djnet ({said}).") from error

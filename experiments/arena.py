@@ -18,7 +18,7 @@ from djnet.files import digest_json
 from djnet.games import Puzzle, corpus_hash, find_recordings, fingerprint, jigsaws, read_about, recording
 from djnet.ordering import best_order, greedy
 from djnet.pairs import LISTWISE
-from djnet.pretrained import WEIGHTS
+from djnet.pretrained import WEIGHTS, ModelError, read_model
 from djnet.records import Manifest
 from djnet.spec import seconds_to_hops
 from experiments import predictions
@@ -250,7 +250,10 @@ class Arena:
         _, folder, facts = max(found, key=lambda item: item[:2])  # the one that was trained longest
         with open(folder / "best.keras", "rb") as file:
             weights = hashlib.file_digest(file, "sha256").hexdigest()[:12]
-        return Network(keras.models.load_model(folder / "best.keras", compile=False), facts, weights)
+        try:
+            return Network(read_model(folder / "best.keras"), facts, weights)
+        except ModelError as error:
+            return str(error)
 
     def _runs_of(self, run: Run, paths: Iterable[Path]) -> list[tuple[int, Path, dict[str, Any]]]:
         """Finished runs of this row on these records: epochs, folder, facts."""

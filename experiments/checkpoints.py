@@ -97,8 +97,11 @@ def save_model(path: Path, model: keras.Model) -> None:
     """Write a model as a .keras file, whole or not at all."""
     with whole_file(path) as partial:
         saved = partial.with_name(f"{partial.name}.keras")  # Keras insists on the ending
-        model.save(saved)
-        os.replace(saved, partial)
+        try:
+            model.save(saved)
+            os.replace(saved, partial)
+        finally:
+            saved.unlink(missing_ok=True)
 
 
 def resume(folder: Path, restore: Callable[[dict[str, np.ndarray]], None]) -> Progress:

@@ -1,29 +1,37 @@
 """A trained run as a SavedModel that needs TensorFlow alone, for servers:
 
-    python -m experiments.export RUN_FOLDER out --data=data
+    python -m experiments.export RUN_FOLDER out
 
-`embed` takes mel [B, T, 128], log-mel frames as `djnet.features.log_mel` gives them (frames of zeros are padding), and
-answers with frames [B, S, T', C + 1], what the network keeps of each fragment: of its end and of its beginning (S = 2)
-or, in networks without a window at the join, of the whole (S = 1). The last channel is 1 for a frame, 0 for padding.
-`score` takes frames_a and frames_b of two fragments and answers with probability [B], that b follows a. So a fragment
-is embedded once, however many others it is compared with.
+or, by its name, a network of the package (sen-downbeat).
+
+`embed` takes mel [B, T, 128], log-mel frames as `djnet.features.log_mel` gives them (silence is 0; frames of -1 behind
+the others are padding), and answers with frames [B, S, T', C + 1], what the network keeps of each fragment: of its end
+and of its beginning (S = 2) or, in networks without a window at the join, of the whole (S = 1). The last channel is 1
+for a frame, 0 for padding. `score` takes frames_a and frames_b of two fragments and answers with probability [B], that
+b follows a. So a fragment is embedded once, however many others it is compared with.
+
+With --litert=pair.tflite the network is also written as one file for LiteRT, for phones and small machines: it takes
+a and b, log-mel [1, T, 128] of two fragments without padding, and answers with output_0 [1], the same probability.
 """
 
-import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from absl import flags
+from absl import flags, logging
 
+import djnet
 from djnet import spec
-from djnet.records import Manifest
+from djnet.files import whole_file
+from djnet.rng import rng_for
 from preprocessing import job
 
-_DATA = flags.DEFINE_string("data", "data", "Records that the run was trained on, for mean and deviation.")
+_LITERT = flags.DEFINE_string("litert", None, "Also write the network as one LiteRT file of that name (.tflite).")
+
+Answer = Callable[[np.ndarray, np.ndarray], Any]  # log-mels [T, 128] of two fragments -> [1]
 
 TOLERANCE = 1e-4
 
@@ -40,7 +48,7 @@ def export(model: Any, mean: np.ndarray, std: np.ndarray, folder: Path) -> None:
         sides = sides[:1]
 
     def embed(mel: tf.Tensor) -> dict[str, tf.Tensor]:
-        real = tf.reduce_any(tf.not_equal(mel, 0), axis=-1, keepdims=True)
+        real = tf.reduce_any(mel >= 0, axis=-1, keepdims=True)
         normal = tf.where(real, (mel - mean) / std, 0.0)
         found = []
         for side in sides:
@@ -71,52 +79,92 @@ def export(model: Any, mean: np.ndarray, std: np.ndarray, folder: Path) -> None:
     os.replace(partial, folder)
 
 
-def difference(model: Any, mean: np.ndarray, std: np.ndarray, folder: Path) -> float:
-    """How far the answers of an exported model are from those of the network, on made-up fragments of many lengths."""
+def export_litert(model: Any, mean: np.ndarray, std: np.ndarray, path: Path) -> None:
+    """Write a network of pairs, with mean and deviation of each mel bin [128], as a LiteRT file."""
+    import keras
+
+    inputs = [keras.Input((None, spec.MEL_BINS), name=name) for name in ("a", "b")]
+    normal = keras.layers.Normalization(mean=mean, variance=np.square(std))
+    whole = keras.Model(inputs, model([normal(x) for x in inputs]))
+    with whole_file(path) as partial:
+        saved = partial.with_name(f"{partial.name}.tflite")  # Keras insists on the ending
+        whole.export(str(saved), format="litert", verbose=False)
+        os.replace(saved, partial)
+
+
+def served(folder: Path) -> Answer:
+    """What a SavedModel answers."""
     import tensorflow as tf
 
-    served = tf.saved_model.load(str(folder)).signatures
-    rng = np.random.default_rng(0)
+    embed, score = (tf.saved_model.load(str(folder)).signatures[name] for name in ("embed", "score"))
+
+    def answer(*pair: np.ndarray) -> Any:
+        a, b = (embed(mel=tf.constant(mel[None]))["frames"] for mel in pair)
+        return score(frames_a=a, frames_b=b)["probability"]
+
+    return answer
+
+
+def litert(path: Path) -> Answer:
+    """What a LiteRT file answers."""
+    import tensorflow as tf
+
+    run = tf.lite.Interpreter(str(path)).get_signature_runner()
+    return lambda a, b: run(a=a[None], b=b[None])["output_0"]
+
+
+def compare(model: Any, mean: np.ndarray, std: np.ndarray, answer: Answer) -> tuple[np.ndarray, np.ndarray]:
+    """Answers of what was exported and of the network itself, for made-up fragments of many lengths: -> [P] each."""
+    pairs = _made_up_pairs(mean, std)
+    found = [answer(*pair)[0] for pair in pairs]
+    return np.array(found), np.array([model([(mel[None] - mean) / std for mel in pair])[0] for pair in pairs])
+
+
+def _made_up_pairs(mean: np.ndarray, std: np.ndarray) -> list[list[np.ndarray]]:
+    """Log-mel frames that change slowly, as music does, cut in two; every other pair the wrong way round."""
     pairs = []
-    for frames in rng.integers(70, 200, (8, 2)):
-        pairs.append([(mean + std * rng.standard_normal((n, spec.MEL_BINS))).astype(np.float32) for n in frames])
-    worst = 0.0
-    for pair in pairs:
-        a, b = (served["embed"](mel=tf.constant(mel[None]))["frames"] for mel in pair)
-        found = served["score"](frames_a=a, frames_b=b)["probability"]
-        expected = model([tf.constant((mel[None] - mean) / std, tf.float32) for mel in pair])
-        worst = max(worst, float(tf.reduce_max(tf.abs(found - expected))))
-    return worst
+    for i in range(12):
+        rng = rng_for(0, "pair", i)
+        frames = np.cumsum(rng.standard_normal((400, spec.MEL_BINS)), axis=0)
+        frames = mean + std * (frames - frames.mean(axis=0)) / frames.std(axis=0)
+        frames = np.maximum(frames, 0.0).astype(np.float32)
+        start, cut, end = rng.integers(100), rng.integers(170, 230), rng.integers(300, 400)
+        pairs.append([frames[start:cut], frames[cut:end]][:: -1 if i % 2 else 1])
+    return pairs
 
 
 def main(argv: Sequence[str]) -> None:
     """Export, and compare what was written with the network."""
     if len(argv) != 3:
-        raise job.JobError("Say which run and where to: python -m experiments.export RUN_FOLDER out --data=data")
-    run_folder, folder = (Path(text).expanduser() for text in argv[1:])
-    for name in ("best.keras", "run.json"):
-        if not (run_folder / name).is_file():
-            raise job.JobError(f"{run_folder} has no {name}: it is not the folder of a trained run.")
+        raise job.JobError("Say which run and where to: python -m experiments.export RUN_FOLDER out")
+    folder = Path(argv[2]).expanduser()
+    if _LITERT.value is not None and not _LITERT.value.endswith(".tflite"):
+        raise job.JobError(f"--litert={_LITERT.value}: the name must end in .tflite.")
     if folder.exists() and not (folder / "saved_model.pb").is_file():
         raise job.JobError(f"{folder} is there and is not a SavedModel: choose another name.")
-    manifest = Manifest.read(Path(_DATA.value).expanduser())
-    facts = json.loads((run_folder / "run.json").read_text(encoding="ascii"))
-    if facts["records"] != manifest.hash:
-        raise job.JobError(f"{run_folder} was trained on other records than {manifest.folder}: say which with --data.")
     job.import_quietly("tensorflow")
-    import keras
-
-    import djnet.models  # noqa: F401 - the layers that the file names
-
-    model = keras.models.load_model(run_folder / "best.keras", compile=False, safe_mode=True)
+    logging.set_verbosity(logging.ERROR)  # TensorFlow's notes on how it saves
     try:
-        export(model, manifest.mean, manifest.std, folder)
-    except ValueError as error:
+        scorer = djnet.load(argv[1])
+        export(scorer.model, scorer.mean, scorer.std, folder)
+    except (FileNotFoundError, ValueError) as error:
         raise job.JobError(str(error)) from error
-    apart = difference(model, manifest.mean, manifest.std, folder)
-    if apart > TOLERANCE:
-        raise job.JobError(f"{folder} answers otherwise than the network, by {apart:.2g}: do not use it.")
-    print(f"{folder}: signatures embed and score, at most {apart:.1e} from the network.")
+    _check(scorer, served(folder), f"{folder}: signatures embed and score")
+    if _LITERT.value:
+        path = Path(_LITERT.value).expanduser()
+        with job.quiet():
+            export_litert(scorer.model, scorer.mean, scorer.std, path)
+            answer = litert(path)
+        _check(scorer, answer, f"{path}: inputs a and b")
+
+
+def _check(scorer: Any, answer: Answer, what: str) -> None:
+    """Compare what was written with the network, and say so."""
+    found, expected = compare(scorer.model, scorer.mean, scorer.std, answer)
+    if (apart := float(np.abs(found - expected).max())) > TOLERANCE:
+        raise job.JobError(f"{what}: answers otherwise than the network, by {apart:.2g}: do not use it.")
+    answers = f"answers from {expected.min():.2g} to {expected.max():.2g}"
+    print(f"{what}; {len(found)} {answers}, at most {apart:.1e} from the network.")
 
 
 if __name__ == "__main__":

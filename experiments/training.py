@@ -17,6 +17,7 @@ from djnet import metrics, scoring
 from djnet.data import Fragments, Keyed, fragment_batches
 from djnet.files import remove_partial
 from djnet.models import build
+from djnet.normalisation import precise
 from djnet.pairs import Kind, questions_for
 from djnet.records import Manifest, RecordsError
 from djnet.rng import rng_for
@@ -88,7 +89,7 @@ class Trainer:
     def loss(self, frames: tf.Tensor, training: bool = True) -> tuple[tf.Tensor, tf.Tensor]:
         """Cross entropy of a batch of clips, each fragment embedded once: -> loss, share of right answers."""
         embedded = scoring.embed(self.model, frames, self.run.padded, training)
-        logits = tf.cast(scoring.answer(self.model, embedded, self.questions.fragments, training), tf.float32)
+        logits = precise(scoring.answer(self.model, embedded, self.questions.fragments, training))
         answers = tf.broadcast_to(tf.constant(self.questions.answers)[:, None], tf.shape(logits)[:2])
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(answers, logits)
         right = tf.equal(tf.argmax(logits, axis=-1), tf.cast(answers, tf.int64))

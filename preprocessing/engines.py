@@ -16,6 +16,7 @@ from preprocessing.job import JobError
 
 NAMES = ("local", "dask", "ray")
 CONNECT_SECONDS = 10
+WORKER_SECONDS = 60  # until a cluster's first worker is there
 _HELD = 2  # items for each core that are under way at a time
 
 Engine = Callable[[Callable[..., Any], Iterable[tuple]], Iterator[Any]]
@@ -56,7 +57,11 @@ def _dask(address: str) -> Engine:
         def start(item: tuple) -> Any:
             return client.submit(function, *item, pure=False, retries=3)
 
-        client.wait_for_workers(1, timeout=60)
+        try:
+            client.wait_for_workers(1, timeout=WORKER_SECONDS)
+        except TimeoutError as error:
+            start_some = f"start some with: .venv/bin/dask worker {address}"
+            raise JobError(f"--scheduler={address}: the cluster has no worker; {start_some}") from error
         held = _HELD * max(1, sum(client.ncores().values()))
         under_way = as_completed([start(item) for item in islice(left, held)], loop=client.loop)
         for future in under_way:

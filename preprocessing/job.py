@@ -1,11 +1,12 @@
 """How every job starts and ends: flags in, one clear line and an exit code out."""
 
 import argparse
+import contextlib
 import importlib
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NoReturn
 
 from absl import app, flags
@@ -58,16 +59,23 @@ def guarded(main: Callable[[Sequence[str]], int | None], argv: Sequence[str]) ->
 
 def import_quietly(name: str) -> None:
     """Import a package without the remarks that its native code writes to standard error (TensorFlow: no GPU found)."""
+    with quiet():
+        importlib.import_module(name)
+    logging.getLogger(name).setLevel(logging.ERROR)  # nor its warnings, which are for programmers
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Nothing is written to standard error, not even by native code; exceptions pass."""
     sys.stderr.flush()
     kept = os.dup(2)
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), 2)
         try:
-            importlib.import_module(name)
+            yield
         finally:
             os.dup2(kept, 2)
             os.close(kept)
-    logging.getLogger(name).setLevel(logging.ERROR)  # nor its warnings, which are for programmers
 
 
 def fail(message: str, code: int = 2) -> NoReturn:

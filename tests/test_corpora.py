@@ -134,6 +134,18 @@ def test_a_damaged_package_is_named(tmp_path):
         free.unpack(tmp_path / "broken.deb", [Recording("p", "a.ogg", "0", "CC0")], tmp_path)
 
 
+@needs_dpkg
+def test_a_damaged_zip_in_a_package_is_named(tmp_path):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.ogg", bytes(1000))
+    data = bytearray(buffer.getvalue())
+    data[35:40] = b"\xff" * 5  # where the packed bytes begin
+    deb = _deb(tmp_path, {"usr/music.pk3": bytes(data)})
+    with pytest.raises(JobError, match=r"tunes.deb is damaged \(Error -3"):
+        free.unpack(deb, [Recording("tunes", "usr/music.pk3!/a.ogg", "0", "CC0")], tmp_path / "store")
+
+
 def test_a_machine_without_apt_hears_what_else_it_can_do(tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(JobError, match=r"AUDIO=folder.*CORPUS=synthetic"):

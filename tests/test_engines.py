@@ -102,6 +102,17 @@ def test_a_scheduler_that_is_not_there(monkeypatch):
         engine_for("dask", address="tcp://127.0.0.1:9")
 
 
+@needs("distributed")
+def test_a_cluster_without_workers(monkeypatch):
+    from distributed import LocalCluster
+
+    monkeypatch.setattr(engines, "WORKER_SECONDS", 0.5)
+    with LocalCluster(n_workers=0, processes=False, dashboard_address=None) as cluster:
+        run = engine_for("dask", address=cluster.scheduler_address)
+        with pytest.raises(JobError, match=r"has no worker; start some with: .venv/bin/dask worker inproc://"):
+            list(run(abs, [(-1,)]))
+
+
 @pytest.mark.parametrize("name", ["dask", "ray"])
 def test_an_engine_that_is_not_installed_says_how_to_get_it(name, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed" if name == "dask" else "ray", None)

@@ -176,10 +176,3 @@ def test_wrong_names():
     with pytest.raises(ValueError, match="similarity must be cosine or inner_product"):
         build("sen", similarity="euclid")
     assert set(PRESETS) == {"paper", "compact"}
-
-
-def test_a_model_file_with_code_in_it_is_refused(tmp_path):
-    layers = [keras.Input((2,)), keras.layers.Lambda(lambda x: x)]
-    keras.Sequential(layers).save(tmp_path / "code.keras")
-    with pytest.raises(ValueError, match=r"(?i)lambda|unsafe"):
-        keras.models.load_model(tmp_path / "code.keras")

@@ -2,6 +2,7 @@ import json
 import subprocess
 import sys
 
+import keras
 import numpy as np
 import pytest
 
@@ -37,6 +38,22 @@ def test_what_is_no_network(tmp_path):
     (tmp_path / "run.json").write_text("{}")
     with pytest.raises(ValueError, match="no moments"):
         djnet.load(tmp_path)
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-100], lambda data: data.replace(b"PK", b"KP"), lambda _: b""])
+def test_a_damaged_model_file_is_named(damage, tmp_path):
+    path = tmp_path / "best.keras"
+    build("sn", "compact", **TINY).save(path)
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(pretrained.ModelError, match=r"best\.keras is not loaded: it is damaged"):
+        pretrained.read_model(path)
+
+
+def test_a_model_file_with_code_in_it_is_refused(tmp_path):
+    layers = [keras.Input((2,)), keras.layers.Lambda(lambda x: x)]
+    keras.Sequential(layers).save(tmp_path / "best.keras")
+    with pytest.raises(pretrained.ModelError, match=r"(?i)lambda|unsafe"):
+        pretrained.read_model(tmp_path / "best.keras")
 
 
 def test_importing_djnet_does_not_load_tensorflow():

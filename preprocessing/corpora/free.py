@@ -148,7 +148,9 @@ def unpack(deb: Path, listed: list[Recording], folder: Path) -> int:
                         kept += _keep(wanted[name], file.read(), folder)
                     else:
                         kept += _unzip(file, name, wanted, folder)
-        except (tarfile.TarError, zipfile.BadZipFile) as error:
+        except (JobError, OSError):
+            raise
+        except Exception as error:  # a damaged archive can make tarfile, zipfile and zlib say almost anything
             raise JobError(f"{deb.name} is damaged ({error}): run the same command again to fetch it anew.") from error
     return kept
 
