@@ -134,6 +134,7 @@ def unpack(deb: Path, listed: list[Recording], folder: Path) -> int:
     wanted = {recording.path: recording for recording in listed}
     archives = {path.split("!/")[0] for path in wanted if "!/" in path}
     kept = 0
+    folder.mkdir(parents=True, exist_ok=True)
     with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", deb], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         try:
