@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from experiments.configs import experiment
-from experiments.study import BASE, VARIANTS
+from experiments.study import BASE, VARIANTS, write
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -13,14 +13,20 @@ def test_every_variant_is_a_possible_run_and_only_the_base_changes_nothing(name)
     assert (experiment(BASE, **VARIANTS[name]) == experiment(BASE)) == (name == "base")
 
 
-def test_a_study_writes_what_each_variant_reached_and_goes_on(records, tmp_path):
-    """A second call trains nothing again, and a row is replaced, not doubled."""
+def test_a_study_says_what_a_variant_reached(records, tmp_path):
     places = [f"--data={records.folder}", f"--runs={tmp_path / 'runs'}", f"--output={tmp_path}"]
     command = [sys.executable, "-m", "experiments.study", *places, "--epochs=1"]
-    for _ in range(2):
-        done = subprocess.run([*command, "--only=half as wide"], capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-    row = pd.read_csv(tmp_path / "study.csv").to_dict("records")
-    assert len(row) == 1 and row[0]["variant"] == "half as wide" and 0 <= row[0]["valid_global"] <= 1
+    done = subprocess.run([*command, "--only=half as wide"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    (row,) = pd.read_csv(tmp_path / "study.csv").to_dict("records")
+    assert row["variant"] == "half as wide" and row["epochs"] == 1 and 0 <= row["valid_global"] <= 1
     done = subprocess.run([*command, "--only=deeper"], capture_output=True, text=True)
     assert done.returncode == 2 and "no variant 'deeper'" in done.stderr
+
+
+def test_a_row_is_replaced_and_not_doubled(tmp_path):
+    row = {"variant": "base", "epochs": 8, "records": "12345678", "seed": 0}
+    for name, score in (("base", 0.1), ("adam", 0.2), ("base", 0.3)):
+        write(tmp_path / "study.csv", row | {"variant": name, "valid_global": score})
+    found = pd.read_csv(tmp_path / "study.csv")
+    assert dict(zip(found["variant"], found["valid_global"], strict=True)) == {"adam": 0.2, "base": 0.3}
