@@ -155,7 +155,7 @@ def _scoring() -> Iterator[Line]:
     inputs = [puzzle[0, pairs[:, 0], 0], puzzle[0, pairs[:, 1], 1]]
     compiled = tf.function(model)
     ours = scoring.score_batch(model, puzzle, padded=False)[0]
-    fast = seconds(lambda: scoring.score_batch(model, puzzle, padded=False), repeats=10)
+    fast = seconds(lambda: scoring.score_batch(model, puzzle, padded=False), repeats=30)
     ways = {
         "Keras' predict of 56 pairs in one batch": (lambda: model.predict(inputs, len(pairs), verbose=0), "3 or more"),
         "the compiled network on 56 pairs": (lambda: compiled(inputs).numpy(), ""),
@@ -164,7 +164,7 @@ def _scoring() -> Iterator[Line]:
         theirs = np.zeros((n, n), np.float32)
         theirs[pairs[:, 0], pairs[:, 1]] = work()
         same = "the same order" if best_order(ours).order == best_order(theirs).order else "ANOTHER ORDER"
-        slow = seconds(work, repeats=10)
+        slow = seconds(work, repeats=30)
         detail = f"{1e3 * fast:.0f} against {1e3 * slow:.0f} ms; {same}"
         yield Line(f"scoring a puzzle of 8: times {name}", slow / fast, "x", goal, detail)
 
