@@ -31,6 +31,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "batches of 8": {"batch_clips": 8},
     "dropout 0.2": {"ablation": {"dropout": 0.2}},
     "no dropout": {"ablation": {"dropout": 0.0}},
+    "no dropout and recoloured": {"ablation": {"dropout": 0.0}, "recolour": True},
+    "no dropout and two matrices": {"ablation": {"dropout": 0.0, "two_matrices": True}},
     "no dropout and rate 0.1": {"ablation": {"dropout": 0.0}, "learning_rate": 0.1},
     "no dropout and adam": {"ablation": {"dropout": 0.0}, "optimiser": "adam", "learning_rate": 0.001},
     "two matrices": {"ablation": {"two_matrices": True}},
