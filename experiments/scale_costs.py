@@ -49,7 +49,7 @@ def cost_table(rows: Rows) -> list[str]:
 
 def order_table(rows: Rows) -> list[str]:
     """Neighbours for every track: all pairs against an index and a short list."""
-    milliseconds = _number(rows, "scoring a puzzle of 8: times 56 pairs in one batch", r"([\d.]+) ms")
+    milliseconds = _number(rows, "scoring a puzzle of 8: times the compiled network on 56 pairs", r"([\d.]+) against")
     pair_seconds = CORES * milliseconds / 1e3 / 56
     lines = [
         "| corpus | all pairs, CPU hours | index | short lists, CPU hours |",
