@@ -29,11 +29,29 @@ def results_table(rows: list[dict[str, str]]) -> list[str]:
             paper = (
                 f"{float(row['paper_pairwise']):.3f} ({float(row['paper_global']):.3f})" if row["paper_global"] else ""
             )
-            ours = f"{float(row['pairwise']):.3f} ({float(row['global']):.3f})"
             spread = f"{float(row['global_low']):.3f} to {float(row['global_high']):.3f}"
             cells = [row[name] for name in ("game", "segmentation", "n", "method")]
-            lines.append(f"| {' | '.join([*cells, ours, spread, row['puzzles'], paper])} |")
+            lines.append(f"| {' | '.join([*cells, _ours(row), spread, row['puzzles'], paper])} |")
     return [*lines, ""] if lines else ["Not played yet: `make evaluate`."]
+
+
+def boundary_table(rows: list[dict[str, str]]) -> list[str]:
+    """Music taken away at the cuts: a row a method, a column a gap."""
+    played = [row for row in rows if row["global"]]
+    gaps = sorted({float(row["gap"] or 0) for row in played})
+    lines = []
+    for setting in dict.fromkeys(_setting(row) for row in played):
+        heads = ["method", *(f"{gap:g} s" for gap in gaps)]
+        lines += ["", f"{setting}:", "", f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
+        here = [row for row in played if _setting(row) == setting]
+        for method in dict.fromkeys(row["method"] for row in here):
+            found = {float(row["gap"] or 0): row for row in here if row["method"] == method}
+            lines.append(f"| {' | '.join([method, *(_ours(found[gap]) if gap in found else '' for gap in gaps)])} |")
+    return [*lines, ""] if lines else ["Not played yet: `make reproduce`."]
+
+
+def _ours(row: dict[str, str]) -> str:
+    return f"{float(row['pairwise']):.3f} ({float(row['global']):.3f})"
 
 
 def _setting(row: dict[str, str]) -> str:
