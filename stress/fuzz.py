@@ -87,6 +87,7 @@ def run(kind: str, first: int, count: int, folder: Path) -> None:
         print(i, flush=True)
         signal.alarm(SECONDS_A_FILE)  # nobody handles it: it ends the process
         read(path)
+    signal.alarm(0)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """A little of what `make stress` does for ten minutes."""
 
 import shutil
+import signal
 
 import pytest
 
@@ -13,6 +14,7 @@ from stress.fuzz import damaged
 def test_damaged_files_give_the_readers_own_error_or_none(kind, count, tmp_path, capsys):
     fuzz.run(kind, 0, count, tmp_path)
     assert capsys.readouterr().out.split() == [str(i) for i in range(count)]
+    assert signal.alarm(0) == 0, "an alarm is left that would end whatever comes next"
 
 
 @pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="dpkg-deb is not installed")
