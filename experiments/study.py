@@ -51,6 +51,7 @@ def main(argv: Sequence[str]) -> None:
     """Train what is missing, write the table after every variant."""
     given = flags.FLAGS
     job.import_quietly("tensorflow")
+    from experiments.checkpoints import TrainingError
     from experiments.configs import experiment
     from experiments.training import train
 
@@ -63,8 +64,11 @@ def main(argv: Sequence[str]) -> None:
     for name in given.only or VARIANTS:
         run = experiment(BASE, epochs=given.epochs, **VARIANTS[name])
         print(f"{name}: {run.name}", flush=True)
-        folder = runs / manifest.hash[:8] / name.replace(" ", "-")
-        train(run, manifest, folder, on_epoch=lambda row: print(row, flush=True))
+        folder = runs / manifest.hash[:8] / f"{name.replace(' ', '-')}-epochs={given.epochs}"
+        try:
+            train(run, manifest, folder, on_epoch=lambda row: print(row, flush=True))
+        except TrainingError as error:
+            raise job.JobError(str(error)) from error
         write(path, row_of(name, folder, manifest))
     print(f"-> {path}")
 
