@@ -136,7 +136,7 @@ EXPERIMENTS: dict[str, Run] = {
     **{f"table4/{cut}": Run("sen", cut) for cut in ("fixed", "downbeat")},
     **{f"table5/{name}": Run("sen", "downbeat", **changes) for name, changes in ABLATIONS.items()},
     "boundary/sen": Run("sen", gap_seconds=0.5),
-    "variant/two_matrices": Run("sen", ablation={"two_matrices": True}),
+    **{f"two_matrices/{cut}": Run("sen", cut, ablation={"two_matrices": True}) for cut in ("fixed", "downbeat")},
 }
 
 

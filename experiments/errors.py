@@ -17,7 +17,7 @@ from djnet import metrics
 from djnet.files import whole_file
 from experiments.arena import Arena
 from experiments.predictions import Answer
-from experiments.tables import GREEDY, REFERENCES, Cell
+from experiments.tables import Cell
 
 _SHOWN = 12
 
@@ -32,9 +32,8 @@ class Analysis:
 
 
 def analyse(arena: Arena, cells: Sequence[Cell]) -> Analysis | None:
-    """The errors of the last network of some cells that plays sequencing; nothing if none could."""
-    networks = [cell for cell in cells if cell.game == "sequencing" and cell.method not in REFERENCES]
-    for cell in reversed([cell for cell in networks if not cell.method.endswith(GREEDY)]):
+    """The errors of the last SEN of some cells that plays sequencing; nothing if none could."""
+    for cell in reversed([cell for cell in cells if (cell.game, cell.method) == ("sequencing", "sen")]):
         if (answers := arena.answers(cell)) is not None:
             labels = {puzzle.id: puzzle.labels for puzzle in arena.game(cell).puzzles}
             return _analysis(f"{cell.method}, trained on {cell.segmentation} cuts", answers, labels)

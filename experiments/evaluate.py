@@ -41,14 +41,15 @@ _RECOMPUTE = flags.DEFINE_bool("recompute", False, "Take the answers from predic
 def main(argv: Sequence[str]) -> None:
     """Play, write, print."""
     job.import_quietly("tensorflow")
-    from experiments import errors, tables
+    from experiments import errors, packages, tables
     from experiments.arena import Arena
 
     if len(argv) > 1:
         raise job.JobError(f"Not a flag: {argv[1]!r} (--help lists the flags).")
     data, output = Path(_DATA.value).expanduser(), Path(_OUTPUT.value).expanduser()
+    manifest = Manifest.read(data)
     arena = Arena(
-        Manifest.read(data),
+        manifest,
         Path(_RUNS.value).expanduser(),
         _PRESET.value,
         _PROTOCOL.value,
@@ -69,6 +70,9 @@ def main(argv: Sequence[str]) -> None:
         tables.write(path, rows)
         print(tables.shown(table, rows))
         print(f"-> {path}\n")
+        is_main = (_PROTOCOL.value, _SEED.value, _TEST_DATA.value) == ("isolated", 0, None)
+        if table == "3" and is_main and (found := packages.by_package(arena, rows, manifest)) is not None:
+            print(f"Accuracy by package -> {packages.write(output, found)}\n")
         if table == "4" and (analysis := errors.analyse(arena, tables.CELLS[table])) is not None:
             print(f"Errors of sequencing -> {errors.write(output, analysis)}\n")
 

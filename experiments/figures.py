@@ -4,7 +4,9 @@ What needs a network is drawn with the runs that are there (--runs), what shows 
 figure whose run or table is missing is left out and said.
 """
 
+import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +20,17 @@ from djnet.fragments import cut_frames
 from djnet.pairs import Kind, pairs_of
 from djnet.records import Clip, Manifest
 from djnet.rng import rng_for
+from experiments.tables import VARIANT
 from preprocessing import job
 
 # Okabe and Ito's colours, which colour-blind people can tell apart.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 _TSNE_CLIPS = 150
+PANELS = {  # of the learning curves: which experiments, in which protocol
+    "equal cuts, isolated": ("table2/", "isolated"),
+    "equal cuts, overlapping": ("table2/", "overlapping"),
+    "ablations of SEN, downbeats": ("table5/", "isolated"),
+}
 
 
 class MissingError(ValueError):
@@ -131,27 +139,36 @@ def draw_feature_maps(model: Any, clip: Clip, mean: np.ndarray, std: np.ndarray,
     return figure
 
 
-def draw_sizes(table: pd.DataFrame, protocol: str = "isolated") -> Any:
+def draw_sizes(table: pd.DataFrame) -> Any:
     """Global accuracy against n, ours and the paper's, from table 3."""
-    table = table[(table["global"] != "") & (table.protocol == protocol) & ~table.method.str.contains("greedy")]
-    if table.empty:
-        raise MissingError(f"table3.csv has no rows of the protocol {protocol}")
-    figure = new_figure(9, 4)
-    for axes, cut in zip(figure.subplots(1, 2, sharey=True), ("fixed", "downbeat"), strict=True):
-        own = table[table.segmentation == cut]
-        for method, colour in zip(("sen", "cin", "sn", "continuity", "random"), COLOURS, strict=False):
-            rows = (
-                own[own.method == method].assign(n=own.n.astype(int)).sort_values("n").drop_duplicates("n", keep="last")
-            )
-            value, low, high = (rows[name].astype(float) for name in ("global", "global_low", "global_high"))
-            axes.errorbar(rows.n, value, [value - low, high - value], color=colour, marker="o", capsize=3, label=method)
+    table = table[table["global"] != ""].assign(n=lambda rows: pd.to_numeric(rows.n))
+    settings = [
+        (cut, protocol)
+        for cut, protocol in (("fixed", "isolated"), ("downbeat", "isolated"), ("fixed", "overlapping"))
+        if ((table.segmentation == cut) & (table.protocol == protocol)).any()
+    ]
+    if not settings:
+        raise MissingError("table3.csv has no rows that were played")
+    figure = new_figure(1 + 4 * len(settings), 4)
+    panels = np.atleast_1d(figure.subplots(1, len(settings), sharey=True))
+    for axes, (cut, protocol) in zip(panels, settings, strict=True):
+        own = table[(table.segmentation == cut) & (table.protocol == protocol)].sort_values("n")
+        for method, colour in zip(("sen", "cin", "sn", "continuity", VARIANT, "random"), COLOURS, strict=False):
+            rows = own[own.method == method].drop_duplicates("n", keep="first")
+            _with_interval(axes, rows.n, rows, colour, method)
             told = rows[rows.paper_global != ""]
             axes.plot(told.n, told.paper_global.astype(float), color=colour, linestyle=":", marker="x")
-        axes.set(title=f"{cut} cuts", xlabel="fragments", ylim=(0, 1), xticks=spec.JIGSAW_SIZES)
+        axes.set(title=f"{cut} cuts, {protocol}", xlabel="fragments", ylim=(0, 1), xticks=spec.JIGSAW_SIZES)
     figure.axes[0].set_ylabel("global accuracy")
-    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
-    figure.suptitle(f"{protocol}; dotted: as the paper reports them", fontsize=9)
+    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6)
+    figure.suptitle("dotted: as the paper reports them", fontsize=9)
     return figure
+
+
+def _with_interval(axes: Any, places: pd.Series, rows: pd.DataFrame, colour: str, label: str) -> None:
+    """Global accuracy with its interval."""
+    value, low, high = (rows[name].astype(float) for name in ("global", "global_low", "global_high"))
+    axes.errorbar(places, value, [value - low, high - value], color=colour, marker="o", capsize=3, label=label)
 
 
 def draw_boundary(table: pd.DataFrame) -> Any:
@@ -162,28 +179,27 @@ def draw_boundary(table: pd.DataFrame) -> Any:
     figure = new_figure(9, 4)
     for axes, protocol in zip(figure.subplots(1, 2, sharey=True), ("isolated", "overlapping"), strict=True):
         for (method, rows), colour in zip(table[table.protocol == protocol].groupby("method"), COLOURS, strict=False):
-            rows = rows.sort_values("gap")
-            value, low, high = (rows[name].astype(float) for name in ("global", "global_low", "global_high"))
-            axes.errorbar(
-                rows.gap, value, [value - low, high - value], color=colour, marker="o", capsize=3, label=method
-            )
+            rows = rows.sort_values("gap").drop_duplicates("gap", keep="first")
+            _with_interval(axes, rows.gap, rows, colour, method)
         axes.set(title=protocol, xlabel="seconds taken away on each side of a cut", ylim=(0, 1))
     figure.axes[0].set_ylabel("global accuracy, n = 3")
     figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
     return figure
 
 
-def draw_learning(histories: dict[str, pd.DataFrame]) -> Any:
-    """Validation accuracy by epoch of every run."""
+def draw_learning(histories: dict[str, dict[str, pd.DataFrame]]) -> Any:
+    """Validation accuracy by epoch: a panel a group of runs, a line a run."""
     if not histories:
         raise MissingError("there are no runs on these records")
-    figure = new_figure(9, 4)
-    axes = figure.subplots()
-    for i, (name, rows) in enumerate(sorted(histories.items())):
-        style = ("-", "--", ":", "-.")[i // len(COLOURS) % 4]
-        axes.plot(rows.epoch + 1, rows.valid_global, style, color=COLOURS[i % len(COLOURS)], label=name)
-    axes.set(xlabel="epoch", ylabel="global accuracy, validation, n = 3", ylim=(0, 1))
-    figure.legend(loc="outside right upper", fontsize=7)
+    figure = new_figure(1 + 4 * len(histories), 4.4)
+    panels = np.atleast_1d(figure.subplots(1, len(histories), sharey=True))
+    for axes, (title, runs) in zip(panels, histories.items(), strict=True):
+        for i, (name, rows) in enumerate(runs.items()):
+            style = "-" if i < len(COLOURS) else "--"
+            axes.plot(rows.epoch + 1, rows.valid_global, style, color=COLOURS[i % len(COLOURS)], label=name)
+        axes.set(title=title, xlabel="epoch", ylim=(0, 1))
+        axes.legend(loc="lower right", fontsize=7, ncols=2)
+    panels[0].set_ylabel("global accuracy, validation, n = 3")
     return figure
 
 
@@ -217,6 +233,7 @@ def _pair_embeddings(model: Any, clip: Clip, pairs: Sequence[Any], mean: np.ndar
 
 def figures(manifest: Manifest, runs: Path, results: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
     """The name of every figure and how to draw it."""
+    from experiments import tables
     from experiments.arena import Arena, Network
 
     clips = [clip for clip, _ in zip(manifest.read_clips("test"), range(_TSNE_CLIPS), strict=False)]
@@ -232,13 +249,11 @@ def figures(manifest: Manifest, runs: Path, results: Path) -> Iterator[tuple[str
     def table(name: str) -> pd.DataFrame:
         if not (results / name).is_file():
             raise MissingError(f"{results / name} is missing: make evaluate")
-        return pd.read_csv(results / name, dtype=str, keep_default_na=False)
+        rows = tables.read(results / name)
+        return rows[rows.corpus_hash == manifest.content["corpus"]["hash"][:12]]
 
     # The liveliest clip makes the clearest picture.
     clip = max(clips[:40], key=lambda clip: float(np.abs(np.diff(clip.mel.astype(np.float32), axis=0)).mean()))
-    histories = {
-        path.parent.name: pd.read_csv(path) for path in sorted(_run_folder(manifest, runs).glob("*/history.csv"))
-    }
     yield "puzzle", lambda: draw_puzzle(clip)
     yield "similarity", lambda: draw_similarity(network("table2/sen"), clips[:60], *moments)
     names = ("sen", "ccsn", "sn")
@@ -246,11 +261,26 @@ def figures(manifest: Manifest, runs: Path, results: Path) -> Iterator[tuple[str
     yield "feature_maps", lambda: draw_feature_maps(network("table2/sen"), clip, *moments)
     yield "accuracy", lambda: draw_sizes(table("table3.csv"))
     yield "boundary", lambda: draw_boundary(table("boundary.csv"))
-    yield "learning", lambda: draw_learning(histories)
+    yield "learning", lambda: draw_learning(find_histories(manifest, runs))
 
 
-def _run_folder(manifest: Manifest, runs: Path) -> Path:
-    return runs / f"{manifest.content['corpus']['name']}-{manifest.hash[:8]}"
+def find_histories(manifest: Manifest, runs: Path) -> dict[str, dict[str, pd.DataFrame]]:
+    """The histories of finished runs on these records, the longest of each row: by panel and name."""
+    from experiments.configs import EXPERIMENTS, Run
+
+    longest: dict[tuple[Any, ...], pd.DataFrame] = {}
+    for path in sorted(runs.glob("*/*/run.json")):
+        facts = json.loads(path.read_text(encoding="ascii"))
+        if facts["records"] == manifest.hash and facts["finished"]:
+            row, history = Run.from_json(facts["run"]).row, pd.read_csv(path.parent / "history.csv")
+            if len(history) > len(longest.get(row, ())):
+                longest[row] = history
+    found: dict[str, dict[str, pd.DataFrame]] = {}
+    for title, (table, protocol) in PANELS.items():
+        for name, run in EXPERIMENTS.items():
+            if name.startswith(table) and (row := replace(run, protocol=protocol).row) in longest:
+                found.setdefault(title, {})[name.removeprefix(table)] = longest[row]
+    return found
 
 
 def define_flags() -> None:

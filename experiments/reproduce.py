@@ -34,9 +34,8 @@ class Job:
 def jobs(names: Sequence[str], seeds: int) -> list[Job]:
     """What is to be trained: all rows isolated, equal cuts also overlapping, some with more seeds."""
     found = [Job(name, "isolated", 0) for name in names]
-    found += [
-        Job(name, "overlapping", 0) for name in names if name.startswith(("table2/", "table3/fixed/", "boundary/"))
-    ]
+    both = ("table2/", "table3/fixed/", "boundary/", "two_matrices/fixed")
+    found += [Job(name, "overlapping", 0) for name in names if name.startswith(both)]
     return found + [Job(name, "isolated", seed) for seed in range(1, seeds) for name in names if name in SEEDED]
 
 

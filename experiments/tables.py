@@ -17,6 +17,7 @@ KEY = [
 ]  # fmt: skip
 REFERENCES = ("random", "continuity")
 GREEDY = "(greedy)"
+VARIANT = "sen, two matrices"  # not of the paper: compares the spectrograms beside the embeddings
 
 
 @dataclass(frozen=True)
@@ -54,18 +55,24 @@ def _group(game: str, cut: str, n: int, rows: Iterable[Row], rival: tuple[str, s
     ]
 
 
+def _variant(cut: str) -> Row:
+    return VARIANT, cut, f"two_matrices/{cut}", None
+
+
 def _table3(cut: str, n: int) -> list[Cell]:
     rows: list[Row] = [
         (model, cut, f"table3/{cut}/{model}", paper.TABLE3[cut, n, model]) for model in ("sn", "cin", "sen")
     ]
-    return _group("jigsaw", cut, n, [*rows, (f"sen {GREEDY}", cut, f"table3/{cut}/sen", None)], ("sen", cut))
+    greedy = (f"sen {GREEDY}", cut, f"table3/{cut}/sen", None)
+    return _group("jigsaw", cut, n, [*rows, greedy, _variant(cut)], ("sen", cut))
 
 
 def _table4(game: str) -> list[Cell]:
     rows: list[Row] = [("sen", cut, f"table4/{cut}", paper.TABLE4[game, cut]) for cut in ("fixed", "downbeat")]
     if game == "jigsaw":  # each on puzzles cut as in its training
-        return [cell for row in rows for cell in _group(game, row[1], 8, [row], ("sen", row[1]))]
-    return _group(game, "", 0, [*rows, (f"sen {GREEDY}", "downbeat", "table4/downbeat", None)], ("sen", "downbeat"))
+        return [cell for row in rows for cell in _group(game, row[1], 8, [row, _variant(row[1])], ("sen", row[1]))]
+    rows += [(f"sen {GREEDY}", "downbeat", "table4/downbeat", None), _variant("fixed"), _variant("downbeat")]
+    return _group(game, "", 0, rows, ("sen", "downbeat"))
 
 
 def _table5(game: str) -> list[Cell]:
@@ -77,13 +84,15 @@ def _table5(game: str) -> list[Cell]:
 def _boundary(gap: float) -> list[Cell]:
     """Does the join alone decide? Music taken away on each side of it, and a SEN that was trained so."""
     methods = (("sen", "table2/sen"), ("ccsn", "table2/ccsn"), ("sen, gap 0.5 s", "boundary/sen"))
-    cells = _group("jigsaw", "fixed", 3, [(name, "fixed", run, None) for name, run in methods], ("sen", "fixed"))
+    rows: list[Row] = [(name, "fixed", run, None) for name, run in methods]
+    cells = _group("jigsaw", "fixed", 3, [*rows, _variant("fixed")], ("sen", "fixed"))
     return [replace(cell, gap=gap) for cell in cells]
 
 
 def _transfer(n: int) -> list[Cell]:
-    """Music of another kind: both SENs on the same puzzles."""
+    """Music of another kind: the networks that a medley may be made with, on the same puzzles."""
     rows: list[Row] = [("sen", cut, f"table4/{cut}", None) for cut in ("fixed", "downbeat")]
+    rows += [_variant("fixed"), _variant("downbeat")]
     return [replace(cell, cut="fixed") for cell in _group("jigsaw", "fixed", n, rows, ("continuity", "fixed"))]
 
 
@@ -97,6 +106,7 @@ CELLS: dict[str, list[Cell]] = {
         [
             *[(model, "fixed", f"table2/{model}", values) for model, values in paper.TABLE2.items()],
             (f"sen {GREEDY}", "fixed", "table2/sen", None),
+            _variant("fixed"),
         ],
         ("sen", "fixed"),
     ),

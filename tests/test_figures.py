@@ -1,8 +1,11 @@
+import json
+
 import pandas as pd
 import pytest
 
 from djnet.models import build
 from experiments import figures
+from experiments.configs import Run
 from tests.test_models import TINY
 
 
@@ -40,7 +43,7 @@ def test_pictures_of_tables(tmp_path):
     _is_drawn(figures.draw_sizes(sizes), tmp_path)
     _is_drawn(figures.draw_boundary(pd.DataFrame([_row(), _row(gap="0.5"), _row(method="continuity")])), tmp_path)
     history = pd.DataFrame({"epoch": [0, 1], "valid_global": [0.2, 0.4]})
-    _is_drawn(figures.draw_learning({"a run": history}), tmp_path)
+    _is_drawn(figures.draw_learning({"equal cuts": {"sen": history, "sn": history}}), tmp_path)
 
 
 def test_what_is_missing_is_said(records, tmp_path):
@@ -51,5 +54,18 @@ def test_what_is_missing_is_said(records, tmp_path):
         drawn["accuracy"]()
     with pytest.raises(figures.MissingError, match="no runs on these records"):
         drawn["learning"]()
-    with pytest.raises(figures.MissingError, match="no rows of the protocol"):
-        figures.draw_sizes(pd.DataFrame([_row(protocol="overlapping")]))
+    with pytest.raises(figures.MissingError, match="no rows that were played"):
+        figures.draw_sizes(pd.DataFrame([_row(**{"global": ""})]))
+
+
+def test_learning_curves_are_those_of_finished_runs_on_these_records(records, tmp_path):
+    for epochs, finished, of in ((2, True, records.hash), (3, False, records.hash), (4, True, "other")):
+        folder = tmp_path / "synthetic" / str(epochs)
+        folder.mkdir(parents=True)
+        facts = {"run": Run("sen", epochs=epochs).to_json(), "records": of, "finished": finished}
+        (folder / "run.json").write_text(json.dumps(facts), encoding="ascii")
+        pd.DataFrame({"epoch": range(epochs), "valid_global": 0.5}).to_csv(folder / "history.csv", index=False)
+    found = figures.find_histories(records, tmp_path)
+    assert {title: {name: len(rows) for name, rows in runs.items()} for title, runs in found.items()} == {
+        "equal cuts, isolated": {"sen": 2}
+    }
