@@ -99,7 +99,11 @@ def find_recordings(folder: Path) -> list[tuple[Path, Path]]:
 def read_about(folder: Path) -> dict[str, Any]:
     """What is said of a folder of recordings; at least its name."""
     path = folder / ABOUT
-    return {"name": folder.name} | (json.loads(path.read_text(encoding="ascii")) if path.is_file() else {})
+    try:
+        said = json.loads(path.read_text(encoding="ascii")) if path.is_file() else {}
+        return {"name": folder.name, **said}
+    except (ValueError, TypeError):
+        raise ValueError(f'{path} should say {{"name": "..."}} in JSON: correct it or take it away.') from None
 
 
 def fingerprint(path: Path, annotation: Path, limit: int | None = None) -> list[Any]:

@@ -279,7 +279,10 @@ def _corpus(cache: Path) -> Corpus:
         where = Path(_AUDIO.value).expanduser()
         if not _AUDIO.value or not where.is_dir():
             raise job.JobError(f"--audio={_AUDIO.value}: there is no such folder.")
-        return folder.corpus(where)
+        try:
+            return folder.corpus(where)
+        except ValueError as error:
+            raise job.JobError(str(error)) from error
     if _CORPUS.value == "synthetic":
         return synthetic.corpus(_SONGS.value, _SEED.value, cache)
     return free.corpus(_CORPUS.value, cache)

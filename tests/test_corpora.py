@@ -13,7 +13,7 @@ import soundfile
 
 from djnet.rng import rng_for
 from djnet.spec import SAMPLE_RATE_HZ
-from preprocessing.corpora import free, synthetic
+from preprocessing.corpora import folder, free, synthetic
 from preprocessing.corpora.free import Recording
 from preprocessing.job import JobError
 
@@ -171,3 +171,15 @@ def test_the_free_corpus_names_what_is_missing(tmp_path, monkeypatch):
     corpus = free.corpus("small", tmp_path)
     assert corpus.name == "free-small" and len(corpus.skipped) == 6
     assert all(track.group in track.path and track.licence for track in corpus.tracks)
+
+
+def test_a_folder_is_named_by_its_game_json(tmp_path):
+    music = tmp_path / "songs"
+    music.mkdir()
+    assert folder.corpus(music).name == "songs"
+    (music / "game.json").write_text('{"name": "songs (rendered)"}')
+    assert folder.corpus(music).name == "songs (rendered)"
+    for damaged in ('{"name": ', '["songs"]'):
+        (music / "game.json").write_text(damaged)
+        with pytest.raises(ValueError, match=r"game\.json should say"):
+            folder.corpus(music)

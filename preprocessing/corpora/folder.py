@@ -1,9 +1,13 @@
-"""Any folder of music: every file that can be decoded, however deep; a track's group is its folder."""
+"""Any folder of music: every file that can be decoded, however deep; a track's group is its folder.
+
+The corpus is named as the folder, unless a `game.json` in it says otherwise, as beside rendered songs.
+"""
 
 import os
 from pathlib import Path, PurePath, PurePosixPath
 
 from djnet.audio import CONVERTIBLE, READABLE
+from djnet.games import read_about
 from preprocessing import storage
 from preprocessing.corpora import Corpus, Skipped, Track
 
@@ -28,7 +32,7 @@ def corpus(folder: str | Path) -> Corpus:
             if _is_music(path):
                 relative = path.relative_to(folder)
                 tracks.append(Track(str(relative), str(path), str(relative.parent), "own"))
-    return Corpus(folder.resolve().name or "folder", tracks, closed)
+    return Corpus(read_about(folder.resolve())["name"] or "folder", tracks, closed)
 
 
 def corpus_at(address: str) -> Corpus:
