@@ -30,7 +30,8 @@ def results_table(rows: list[dict[str, str]]) -> list[str]:
                 f"{float(row['paper_pairwise']):.3f} ({float(row['paper_global']):.3f})" if row["paper_global"] else ""
             )
             spread = f"{float(row['global_low']):.3f} to {float(row['global_high']):.3f}"
-            cells = [row[name] for name in ("game", "segmentation", "n", "method")]
+            seed = f", seed {row['seed']}" if row["seed"] not in ("", "0") else ""
+            cells = [row["game"], row["segmentation"], row["n"], row["method"] + seed]
             lines.append(f"| {' | '.join([*cells, _ours(row), spread, row['puzzles'], paper])} |")
     return [*lines, ""] if lines else ["Not played yet: `make evaluate`."]
 
