@@ -51,6 +51,15 @@ def boundary_table(rows: list[dict[str, str]]) -> list[str]:
     return [*lines, ""] if lines else ["Not played yet: `make reproduce`."]
 
 
+def study_table(rows: list[dict[str, str]]) -> list[str]:
+    """Ways to train SEN, the best first."""
+    lines = ["", "| changed | validation | best epoch | of |", "|---|---|---|---|"]
+    for row in sorted(rows, key=lambda row: -float(row["valid_global"])):
+        value = f"{float(row['valid_pairwise']):.3f} ({float(row['valid_global']):.3f})"
+        lines.append(f"| {row['variant']} | {value} | {row['best_epoch']} | {row['epochs']} |")
+    return [*lines, ""]
+
+
 def _ours(row: dict[str, str]) -> str:
     return f"{float(row['pairwise']):.3f} ({float(row['global']):.3f})"
 
@@ -67,6 +76,7 @@ TABLES: Tables = {
     "boundary": ("boundary.csv", boundary_table),
     "table4": ("table4.csv", results_table),
     "transfer": ("transfer.csv", results_table),
+    "study": ("study.csv", study_table),
     "speed": ("speed.csv", speed_table),
 }
 DOCUMENTS = {"README.md": TABLES, "docs/scale.md": scale_costs.TABLES}

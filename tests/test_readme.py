@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.readme import DOCUMENTS, ROOT, boundary_table, filled, results_table
+from experiments.readme import DOCUMENTS, ROOT, boundary_table, filled, results_table, study_table
 from preprocessing.job import JobError
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -60,3 +60,9 @@ def test_a_table_of_gaps_has_a_column_a_gap():
     lines = boundary_table([*rows, row | {"gap": "0.5", "global": "0.4", "method": "cin"}])
     assert "| method | 0 s | 0.5 s |" in lines
     assert "| sen | 0.900 (0.800) | 0.900 (0.600) |" in lines and "| cin |  | 0.900 (0.400) |" in lines
+
+
+def test_a_study_shows_the_best_first():
+    row = {"variant": "base", "valid_pairwise": "0.8", "valid_global": "0.7", "best_epoch": "3", "epochs": "8"}
+    lines = study_table([row, row | {"variant": "adam", "valid_global": "0.75"}])
+    assert lines.index("| adam | 0.800 (0.750) | 3 | 8 |") < lines.index("| base | 0.800 (0.700) | 3 | 8 |")
