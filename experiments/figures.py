@@ -17,6 +17,7 @@ from absl import flags
 from djnet import spec
 from djnet.files import whole_file
 from djnet.fragments import cut_frames
+from djnet.games import same_audio
 from djnet.pairs import Kind, pairs_of
 from djnet.records import Clip, Manifest
 from djnet.rng import rng_for
@@ -83,7 +84,9 @@ def draw_similarity(model: Any, clips: Sequence[Clip], mean: np.ndarray, std: np
         )
 
     places = [(c, i, j) for c, own in enumerate(unit) for i in range(len(own)) for j in range(i + 2, len(own))]
-    c, i, j = max(places, key=lambda place: alike(unit[place[0]][place[1]], unit[place[0]][place[2]]))
+    # Played again, not copied: a loop's second turn would look like the fragment itself.
+    played = [(c, i, j) for c, i, j in places if not same_audio(pieces[c][i], pieces[c][j])]
+    c, i, j = max(played or places, key=lambda place: alike(unit[place[0]][place[1]], unit[place[0]][place[2]]))
     other = (c + len(clips) // 2) % len(clips)
     figure = new_figure(10, 3.4)
     for axes, title, a, b in zip(
