@@ -109,7 +109,9 @@ def draw_embeddings(models: dict[str, Any], clips: Sequence[Clip], mean: np.ndar
     figure = new_figure(4 * len(models), 4)
     pairs = pairs_of(3)
     for axes, (name, model) in zip(np.atleast_1d(figure.subplots(1, len(models))), models.items(), strict=True):
-        points = np.concatenate([_pair_embeddings(model, clip, pairs, mean, std) for clip in clips])
+        embed = model.get_layer("comparison").embed
+        found = [np.asarray(embed(*_embedded(model, clips, pair[:2], mean, std))) for pair in pairs]
+        points = np.stack(found, axis=1).reshape(len(clips) * len(pairs), -1)
         kinds = np.tile([pair.kind for pair in pairs], len(clips))
         flat = TSNE(random_state=0, init="pca", perplexity=min(30, len(points) // 4)).fit_transform(points)
         for kind, colour in zip(Kind, COLOURS, strict=False):
@@ -125,7 +127,7 @@ def draw_feature_maps(model: Any, clip: Clip, mean: np.ndarray, std: np.ndarray,
     figure = new_figure(10, 7.6)
     grid = figure.subplots(4, shown + 1)
     for half, (second, title) in enumerate(((1, "R1R2"), (2, "R1R3"))):
-        xs, _ = _embedded(model, clip, (0, second), mean, std)
+        xs, _ = _embedded(model, [clip], (0, second), mean, std)
         matrix = comparison.similarity(tuple(xs))
         x, layers = matrix[..., None], []
         for block in comparison.blocks:
@@ -217,21 +219,16 @@ def _seconds(across: np.ndarray, up: np.ndarray) -> tuple[float, float, float, f
     return 0.0, spec.hops_to_seconds(len(across)), 0.0, spec.hops_to_seconds(len(up))
 
 
-def _embedded(model: Any, clip: Clip, fragments: tuple[int, int], mean: np.ndarray, std: np.ndarray) -> Any:
-    """Embeddings and masks of a pair of a clip's three fragments, as the comparison wants them."""
-    pieces = cut_frames(clip.mel.astype(np.float32), clip.segmentations["fixed/3"].cuts)
+def _embedded(model: Any, clips: Sequence[Clip], pair: tuple[int, int], mean: np.ndarray, std: np.ndarray) -> Any:
+    """Embeddings and masks of the same pair of three fragments of every clip, as the comparison wants them."""
+    pieces = [cut_frames(clip.mel.astype(np.float32), clip.segmentations["fixed/3"].cuts) for clip in clips]
     xs, masks = [], []
     for side, position in model.get_layer("comparison").pieces:
-        normal = ((pieces[fragments[position]] - mean) / std)[None].astype(np.float32)
+        normal = np.stack([(own[pair[position]] - mean) / std for own in pieces]).astype(np.float32)
         x, mask = model.get_layer("embedding")(*model.get_layer(side)(normal))
         xs.append(x)
         masks.append(mask)
     return xs, masks
-
-
-def _pair_embeddings(model: Any, clip: Clip, pairs: Sequence[Any], mean: np.ndarray, std: np.ndarray) -> np.ndarray:
-    comparison = model.get_layer("comparison")
-    return np.concatenate([comparison.embed(*_embedded(model, clip, pair[:2], mean, std)) for pair in pairs])
 
 
 def figures(manifest: Manifest, runs: Path, results: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
