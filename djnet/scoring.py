@@ -125,12 +125,14 @@ def _compare_graph(model: keras.Model, x: tf.Tensor, valid: Any, questions: tf.T
         questions[:, position] * sides + (0 if side == "end" else sides - 1) for side, position in comparison.pieces
     ]
 
-    def taken(values: tf.Tensor) -> list[tf.Tensor]:
+    def taken(values: tf.Tensor, over_time: bool) -> list[tf.Tensor]:
         flat = tf.reshape(values, [-1, *_sizes(values)[1:]])
         found = [tf.gather(flat, place) for place in places]
-        return found if valid is None or values.shape.rank < 3 else [piece[:, :kept] for piece in found]
+        return [piece[:, :kept] for piece in found] if over_time else found
 
-    return comparison(taken(x), None if valid is None else taken(valid))
+    if valid is None:
+        return comparison(taken(x, False), None)
+    return comparison(taken(x, x.shape.rank == 4), taken(valid, True))  # SN's embedding is a vector, without a time
 
 
 def score_puzzles(

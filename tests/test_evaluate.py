@@ -171,9 +171,11 @@ def test_every_cell_names_an_experiment_and_the_papers_value():
             assert (cell.paper is None) == ours
 
 
-@pytest.mark.parametrize("window", [0.0, 0.7])
-def test_scores_of_many_puzzles_are_those_of_the_pair_model(records, window):
-    model = build("sen", "compact", window_seconds=window, **TINY)
+@pytest.mark.parametrize("window", [0.0, 0.7, 4.0])  # of 4 s: longer than some fragments, which are padded
+@pytest.mark.parametrize("name", ["sen", "sn", "cin", "ccsn"])
+def test_scores_of_many_puzzles_are_those_of_the_pair_model(records, name, window):
+    # SN's vectors are longer than its window.
+    model = build(name, "compact", window_seconds=window, **(TINY | {"tower": (8, 8, 64)}))
     assert isinstance(model, keras.Model)
     puzzles = list(jigsaws(records, "test", "downbeat", 4, limit=3))
     found = list(scoring.score_puzzles(model, puzzles, records.mean, records.std))
