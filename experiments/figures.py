@@ -26,6 +26,16 @@ from preprocessing import job
 
 # Okabe and Ito's colours, which colour-blind people can tell apart.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+METHODS = {  # the same colour in every figure
+    "sen": COLOURS[0],
+    VARIANT: COLOURS[4],
+    "sen, gap 0.5 s": COLOURS[6],
+    "ccsn": COLOURS[1],
+    "cin": COLOURS[1],
+    "sn": COLOURS[2],
+    "continuity": COLOURS[3],
+    "random": COLOURS[5],
+}
 _TSNE_CLIPS = 150
 PANELS = {  # of the learning curves: which experiments, in which protocol
     "equal cuts, isolated": ("table2/", "isolated"),
@@ -158,8 +168,10 @@ def draw_sizes(table: pd.DataFrame) -> Any:
     panels = np.atleast_1d(figure.subplots(1, len(settings), sharey=True))
     for axes, (cut, protocol) in zip(panels, settings, strict=True):
         own = table[(table.segmentation == cut) & (table.protocol == protocol)].sort_values("n")
-        for method, colour in zip(("sen", "cin", "sn", "continuity", VARIANT, "random"), COLOURS, strict=False):
+        for method, colour in METHODS.items():
             rows = own[own.method == method].drop_duplicates("n", keep="first")
+            if rows.empty:
+                continue
             _with_interval(axes, rows.n, rows, colour, method)
             told = rows[rows.paper_global != ""]
             axes.plot(told.n, told.paper_global.astype(float), color=colour, linestyle=":", marker="x")
@@ -183,12 +195,15 @@ def draw_boundary(table: pd.DataFrame) -> Any:
         raise MissingError("boundary.csv has no rows that were played")
     figure = new_figure(9, 4)
     for axes, protocol in zip(figure.subplots(1, 2, sharey=True), ("isolated", "overlapping"), strict=True):
-        for (method, rows), colour in zip(table[table.protocol == protocol].groupby("method"), COLOURS, strict=False):
+        for method, colour in METHODS.items():
+            rows = table[(table.protocol == protocol) & (table.method == method)]
             rows = rows.sort_values("gap").drop_duplicates("gap", keep="first")
+            if rows.empty:
+                continue
             _with_interval(axes, rows.gap, rows, colour, method)
         axes.set(title=protocol, xlabel="seconds taken away on each side of a cut", ylim=(0, 1))
     figure.axes[0].set_ylabel("global accuracy, n = 3")
-    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
+    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6)
     return figure
 
 
