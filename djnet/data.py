@@ -43,6 +43,7 @@ def fragment_batches(
     shuffle: Keyed | None = None,
     redraw: bool = False,
     recolour: bool = False,
+    first: int = -1,
     shuffle_clips: int = 4096,
     drop_remainder: bool = False,
 ) -> tf.data.Dataset:
@@ -51,7 +52,8 @@ def fragment_batches(
     With `shuffle`, clips come in an order of their own in every pass; with `redraw`, the cuts are also drawn anew
     within the record: the start of equal ones, and which downbeats the others take. Without, every pass is the same
     and sees the fixed clip. With `recolour`, every clip also changes its level, colour, noise and pitch. `gap` frames
-    are taken away on each side of every cut.
+    are taken away on each side of every cut. `first` clips on disk, which has track after track in no order, are taken
+    and no more; -1 takes all.
     """
     if protocol not in PROTOCOLS:
         raise ValueError(f"Unknown protocol {protocol!r}; there are {', '.join(PROTOCOLS)}.")
@@ -61,6 +63,7 @@ def fragment_batches(
     dataset = manifest.dataset(split)
     if segmentation != "fixed":
         dataset = dataset.filter(lambda data: tf.size(_parse(data, name)[name]) > 0)
+    dataset = dataset.take(first)
     if shuffle is not None:
         order = tf.random.stateless_uniform([], [shuffle.seed, shuffle.epoch], maxval=2**31 - 1, dtype=tf.int32)
         dataset = dataset.shuffle(shuffle_clips, seed=int(order), reshuffle_each_iteration=False)

@@ -36,6 +36,7 @@ class Run:
     recolour: bool = False  # change level, colour, noise and pitch of every clip
     spec_augment: bool = False
     gap_seconds: float = 0.0  # taken away on each side of every cut
+    share: float = 1.0  # of the training clips that is seen at all, for learning curves
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -53,6 +54,8 @@ class Run:
         for name in ("l2", "gap_seconds", "warmup_steps", "patience", "seed"):
             if not getattr(self, name) >= 0:
                 raise ValueError(f"{name} must not be negative, got {getattr(self, name)}.")
+        if not 0 < self.share <= 1:
+            raise ValueError(f"share must be above 0 and at most 1, got {self.share}.")
         if set(self.kinds) - set(ALL_KINDS) or len(set(self.kinds)) < len(self.kinds):
             raise ValueError(f"kinds are {', '.join(ALL_KINDS)}, got {', '.join(self.kinds)}.")
         questions_for(self.model, self.n, [Kind[name] for name in self.kinds])
@@ -88,14 +91,16 @@ class Run:
             parts.append("+".join(self.kinds))
         if self.gap_seconds:
             parts.append(f"gap={self.gap_seconds:g}")
+        if self.share < 1:
+            parts.append(f"share={self.share:g}")
         return "-".join([*parts, f"epochs={self.epochs}", f"seed={self.seed}"])
 
     @property
     def row(self) -> tuple[Any, ...]:
         """What makes it a certain row of a table; runs that differ only in how they were trained are the same row."""
         values = self.to_json()
-        names = ("model", "segmentation", "protocol", "preset", "ablation", "kinds", "n", "gap_seconds", "seed")
-        return tuple(json.dumps(values[name], sort_keys=True) for name in names)
+        what = ("model", "segmentation", "protocol", "preset", "ablation", "kinds", "n", "gap_seconds", "share", "seed")
+        return tuple(json.dumps(values[name], sort_keys=True) for name in what)
 
     def to_json(self) -> dict[str, Any]:
         """As saved in run.json."""

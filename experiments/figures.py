@@ -21,6 +21,7 @@ from djnet.games import same_audio
 from djnet.pairs import Kind, pairs_of
 from djnet.records import Clip, Manifest
 from djnet.rng import rng_for
+from experiments.study import read as read_study
 from experiments.tables import VARIANT
 from preprocessing import job
 
@@ -223,6 +224,25 @@ def draw_learning(histories: dict[str, dict[str, pd.DataFrame]]) -> Any:
     return figure
 
 
+def draw_corpus(study: pd.DataFrame) -> Any:
+    """Accuracy against the amount of music that was trained with, for the same number of steps."""
+    rows = study[(study.variant == "base") | study.variant.str.endswith("of the music")]
+    rows = rows.assign(steps=rows.clips * rows.epochs).sort_values("clips")
+    longest = rows[rows.variant == "base"].steps.max()
+    rows = rows[(rows.steps - longest).abs() < 0.01 * longest]
+    if len(rows) < 2:
+        raise MissingError("study.csv has no variants with less music: make study")
+    figure = new_figure(5, 4)
+    axes = figure.subplots()
+    axes.plot(rows.clips, rows.valid_global, "o-", color=COLOURS[0], label="puzzles, other music (validation, n = 3)")
+    axes.plot(rows.clips, rows.accuracy, "s--", color=COLOURS[1], label="pairs, the music of training")
+    axes.set(xscale="log", xlabel="training clips", ylabel="accuracy", ylim=(0, 1))
+    axes.set_xticks(rows.clips, rows.clips.astype(str))
+    axes.minorticks_off()
+    axes.legend(loc="lower right", fontsize=8)
+    return figure
+
+
 def _picture(axes: Any, values: np.ndarray, ticks: bool = False, **options: Any) -> Any:
     shown = axes.imshow(values, origin="lower", aspect="auto", **options)
     if not ticks:
@@ -267,6 +287,12 @@ def figures(manifest: Manifest, runs: Path, results: Path) -> Iterator[tuple[str
         rows = tables.read(results / name)
         return rows[rows.corpus_hash == manifest.content["corpus"]["hash"][:12]]
 
+    def study() -> pd.DataFrame:
+        if not (results / "study.csv").is_file():
+            raise MissingError(f"{results / 'study.csv'} is missing: make study")
+        rows = read_study(results / "study.csv")
+        return rows[rows.records == manifest.hash[:8]]
+
     # The liveliest clip makes the clearest picture.
     clip = max(clips[:40], key=lambda clip: float(np.abs(np.diff(clip.mel.astype(np.float32), axis=0)).mean()))
     yield "puzzle", lambda: draw_puzzle(clip)
@@ -277,6 +303,7 @@ def figures(manifest: Manifest, runs: Path, results: Path) -> Iterator[tuple[str
     yield "accuracy", lambda: draw_sizes(table("table3.csv"))
     yield "boundary", lambda: draw_boundary(table("boundary.csv"))
     yield "learning", lambda: draw_learning(find_histories(manifest, runs))
+    yield "corpus", lambda: draw_corpus(study())
 
 
 def find_histories(manifest: Manifest, runs: Path) -> dict[str, dict[str, pd.DataFrame]]:

@@ -2,9 +2,9 @@
 
     python -m experiments.study --data=data --only=base,recolour
 
-Each variant changes one thing of the run `table2/sen` and trains for the same few epochs; results/study.csv says how
-well each does. The winners are the defaults of experiments/configs.py and of the preset `compact`. Stopped at any time,
-the same command goes on where it was.
+Each variant changes one thing of the run `table2/sen` and trains for the same few epochs (with less music for as many
+more as make the same number of steps); results/study.csv says how well each does. The winners are the defaults of
+experiments/configs.py and of the preset `compact`. Stopped at any time, the same command goes on where it was.
 """
 
 import json
@@ -29,12 +29,16 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "rate 0.1": {"learning_rate": 0.1},
     "adam": {"optimiser": "adam", "learning_rate": 0.001},
     "batches of 8": {"batch_clips": 8},
+    "batches of 4": {"batch_clips": 4},
     "dropout 0.5": {"ablation": {"dropout": 0.5}},
     "two matrices": {"ablation": {"two_matrices": True}},
     "window 0.75 s": {"ablation": {"window_seconds": 0.75}},
     "window 3 s": {"ablation": {"window_seconds": 2.926}},
     "half as wide": {"ablation": {"tower": (32, 64, 128), "convnet": (16, 32, 64), "dense": (256, 256)}},
     "twice as wide": {"ablation": {"tower": (128, 256, 512), "convnet": (64, 128, 256), "dense": (1024, 1024)}},
+    "half of the music": {"share": 1 / 2},
+    "a quarter of the music": {"share": 1 / 4},
+    "an eighth of the music": {"share": 1 / 8},
 }
 
 
@@ -62,9 +66,10 @@ def main(argv: Sequence[str]) -> None:
     manifest = Manifest.read(Path(given.data).expanduser())
     runs, path = Path(given.runs).expanduser(), Path(given.output).expanduser() / "study.csv"
     for name in given.only or VARIANTS:
-        run = experiment(BASE, epochs=given.epochs, **VARIANTS[name])
+        epochs = round(given.epochs / VARIANTS[name].get("share", 1))
+        run = experiment(BASE, epochs=epochs, **VARIANTS[name])
         print(f"{name}: {run.name}", flush=True)
-        folder = runs / manifest.hash[:8] / f"{name.replace(' ', '-')}-epochs={given.epochs}"
+        folder = runs / manifest.hash[:8] / f"{name.replace(' ', '-')}-epochs={epochs}"
         try:
             train(run, manifest, folder, on_epoch=lambda row: print(row, flush=True))
         except TrainingError as error:
@@ -76,6 +81,8 @@ def main(argv: Sequence[str]) -> None:
 def row_of(variant: str, folder: Path, manifest: Manifest) -> dict[str, Any]:
     """What a variant reached."""
     from experiments.checkpoints import read_history
+    from experiments.configs import Run
+    from experiments.training import training_clips
 
     facts = json.loads((folder / "run.json").read_text(encoding="ascii"))
     history = pd.DataFrame(list(read_history(folder / "history.csv"))).astype(float)
@@ -89,6 +96,7 @@ def row_of(variant: str, folder: Path, manifest: Manifest) -> dict[str, Any]:
         "epochs": len(history),
         "loss": history["loss"].iloc[-1],
         "accuracy": history["accuracy"].iloc[-1],
+        "clips": training_clips(Run.from_json(facts["run"]), manifest),
         "preset": facts["run"]["preset"],
         "puzzles": manifest.clips("valid"),
         "corpus": manifest.content["corpus"]["name"],
@@ -99,12 +107,17 @@ def row_of(variant: str, folder: Path, manifest: Manifest) -> dict[str, Any]:
     }
 
 
+def read(path: Path) -> pd.DataFrame:
+    """The table; a hash is text, also one of digits only."""
+    return pd.read_csv(path, dtype={"records": str})
+
+
 def write(path: Path, row: dict[str, Any]) -> None:
     """Add a row, in place of the one of the same variant, epochs and records."""
     key = ["variant", "epochs", "records", "seed"]
     rows = pd.DataFrame([row])
     if path.exists():
-        old = pd.read_csv(path)
+        old = read(path)
         kept = [tuple(values) != tuple(rows[key].iloc[0]) for values in old[key].itertuples(index=False)]
         rows = pd.concat([old[kept], rows], ignore_index=True)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -59,6 +59,7 @@ _FIELDS: dict[str, tuple[Any, str]] = {
     "recolour": (flags.DEFINE_bool, "Change level, colour, noise and pitch of every clip, each in its own way."),
     "spec_augment": (flags.DEFINE_bool, "Hide a band of frequencies and a stretch of time of every clip."),
     "gap_seconds": (flags.DEFINE_float, "Take that much away on each side of every cut."),
+    "share": (flags.DEFINE_float, "Train on that part of the training clips only, as if there were no more music."),
     "seed": (flags.DEFINE_integer, "Seed of weights, order and every other draw."),
 }
 _CHANGES = {name: define(name, None, text) for name, (define, text) in _FIELDS.items()}

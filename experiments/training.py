@@ -145,7 +145,7 @@ def train(
     full_batches = devices > 1
     if run.batch_clips % devices:
         raise TrainingError(f"{run.batch_clips} clips do not share out to {devices} devices: change --batch_clips.")
-    clips = _clips(manifest, "train", run)
+    clips = training_clips(run, manifest)
     steps = clips // run.batch_clips if full_batches else math.ceil(clips / run.batch_clips)
     if not steps:
         raise TrainingError(
@@ -231,6 +231,7 @@ def training_batches(run: Run, manifest: Manifest, epoch: int, full_batches: boo
         protocol=run.protocol,
         window=run.design.window_frames,
         gap=seconds_to_hops(run.gap_seconds),
+        first=training_clips(run, manifest),
         batch_size=run.batch_clips,
         shuffle=Keyed(run.seed, epoch),
         redraw=run.redraw,
@@ -242,6 +243,11 @@ def training_batches(run: Run, manifest: Manifest, epoch: int, full_batches: boo
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
     batches = batches.with_options(options)
     return batches.map(_spec_augment) if run.spec_augment else batches
+
+
+def training_clips(run: Run, manifest: Manifest) -> int:
+    """How many clips a pass sees."""
+    return math.ceil(run.share * _clips(manifest, "train", run))
 
 
 def _spec_augment(batch: Fragments) -> Fragments:

@@ -86,6 +86,17 @@ def test_a_gap_takes_frames_away_on_both_sides_of_a_cut(records):
     assert np.array_equal(less.frames[0, 1, 0, :length], whole.frames[0, 1, 0, 10 : 10 + length])
 
 
+def test_the_first_clips_only_are_always_the_same(records):
+    def lengths(**options):
+        return sum(len(batch.frames) for batch in fragment_batches(records, "train", 3, window=63, **options))
+
+    assert lengths(first=5) == lengths(first=5, shuffle=Keyed(0, 1)) == 5
+    few = fragment_batches(records, "train", 3, first=5, batch_size=5)
+    mixed = fragment_batches(records, "train", 3, first=5, batch_size=5, shuffle=Keyed(0, 1))
+    first, second = (np.sort(next(iter(batches)).frames.numpy().sum((1, 2, 3, 4))) for batches in (few, mixed))
+    assert np.allclose(first, second)
+
+
 def test_wrong_arguments(records):
     with pytest.raises(ValueError, match="Unknown protocol"):
         fragment_batches(records, "train", 3, protocol="leaky")

@@ -44,6 +44,12 @@ def test_pictures_of_tables(tmp_path):
     _is_drawn(figures.draw_boundary(pd.DataFrame([_row(), _row(gap="0.5"), _row(method="continuity")])), tmp_path)
     history = pd.DataFrame({"epoch": [0, 1], "valid_global": [0.2, 0.4]})
     _is_drawn(figures.draw_learning({"equal cuts": {"sen": history, "sn": history}}), tmp_path)
+    scores = {"valid_global": 0.5, "accuracy": 0.6}
+    base = {"variant": "base", "clips": 100, "epochs": 4} | scores
+    half = {"variant": "half of the music", "clips": 50, "epochs": 8} | scores
+    _is_drawn(figures.draw_corpus(pd.DataFrame([base, half, base | {"variant": "adam"}])), tmp_path)
+    with pytest.raises(figures.MissingError, match="no variants with less music"):
+        figures.draw_corpus(pd.DataFrame([base, half | {"epochs": 4}]))  # half the steps: not to be compared
 
 
 def test_what_is_missing_is_said(records, tmp_path):

@@ -29,4 +29,13 @@ def test_a_row_is_replaced_and_not_doubled(tmp_path):
     for name, score in (("base", 0.1), ("adam", 0.2), ("base", 0.3)):
         write(tmp_path / "study.csv", row | {"variant": name, "valid_global": score})
     found = pd.read_csv(tmp_path / "study.csv")
-    assert dict(zip(found["variant"], found["valid_global"], strict=True)) == {"adam": 0.2, "base": 0.3}
+    assert list(zip(found["variant"], found["valid_global"], strict=True)) == [("adam", 0.2), ("base", 0.3)]
+
+
+def test_less_music_is_seen_for_as_many_more_passes(records, tmp_path):
+    places = [f"--data={records.folder}", f"--runs={tmp_path / 'runs'}", f"--output={tmp_path}"]
+    command = [sys.executable, "-m", "experiments.study", *places, "--epochs=1", "--only=half of the music"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    (row,) = pd.read_csv(tmp_path / "study.csv").to_dict("records")
+    assert row["epochs"] == 2 and row["clips"] == -(-records.clips("train") // 2)
