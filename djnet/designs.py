@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from djnet import spec
-from djnet.layers import POOLINGS
+from djnet.layers import EDGES, POOLINGS
 
 
 @dataclass(frozen=True)
@@ -14,6 +14,7 @@ class Design:
     tower: tuple[int, ...] = (128, 256, 512)  # filters; the release has 128, 256, 256
     tower_size: int = 4
     stride: int = 1  # ablation: 2
+    edges: str = "zeros"  # beyond a fragment's ends the tower hears nothing, or its first and last frame ("repeated")
     convnet: tuple[int, ...] = (64, 128, 256)  # of SEN (3 x 3) and CCSN (3)
     convnet_size: int = 3
     pool: int = 3
@@ -34,6 +35,8 @@ class Design:
                 raise ValueError(f"{name} must be widths above 0 such as (64, 128), got {widths!r}.")
         if self.similarity not in ("cosine", "inner_product"):
             raise ValueError(f"similarity must be cosine or inner_product, got {self.similarity!r}.")
+        if self.edges not in EDGES:
+            raise ValueError(f"edges must be {' or '.join(EDGES)}, got {self.edges!r}.")
         if self.two_matrices and self.stride > 1:
             raise ValueError("two_matrices needs stride 1: both matrices have a place a frame.")
         if self.stride < 1 or self.window_seconds < 0 or not 0 <= self.dropout < 1:
@@ -48,8 +51,16 @@ class Design:
 PRESETS = {
     "paper": Design(),
     # The same network at full time resolution, half as wide, with its eye on the join: trains on two CPU cores.
-    # 63 frames are pooled three times without a rest. Without dropout, which it is too small for (`make study`).
-    "compact": Design(tower=(64, 128, 256), convnet=(32, 64, 128), dense=(512, 512), window_seconds=1.463, dropout=0.0),
+    # 63 frames are pooled three times without a rest. No dropout, which it is too small for, and repeated edges: with
+    # zeros behind the one and before the other, the frames on both sides of a join would not look alike (`make study`).
+    "compact": Design(
+        tower=(64, 128, 256),
+        convnet=(32, 64, 128),
+        dense=(512, 512),
+        window_seconds=1.463,
+        edges="repeated",
+        dropout=0.0,
+    ),
 }
 
 

@@ -1,7 +1,8 @@
 """The layers of the networks. Fragments have any length, batches are padded, and padding never changes a result.
 
 A sequence travels with its mask `valid`, float [B, T], 1 for a frame and 0 for padding, or None where nothing is padded
-(which is faster). Every layer leaves zeros in padded places, which is what a convolution sees beyond the end.
+(which is faster). Every layer leaves zeros in padded places, which is what a convolution sees beyond the end, unless it
+is told to see the first and the last frame again and again (`edges`).
 """
 
 from typing import Any
@@ -14,6 +15,7 @@ from djnet.normalisation import MaskedBatchNorm, add_devices
 
 EPSILON = 1e-6
 POOLINGS = ("mean", "max", "std")
+EDGES = ("zeros", "repeated")
 
 
 @keras.saving.register_keras_serializable("djnet")
@@ -53,6 +55,7 @@ class ConvBlock(keras.layers.Layer):
 
     `rank` 1: [B, T, C] -> [B, T', F]; `rank` 2: [B, T, U, C] -> [B, T', U', F]. Convolutions keep the size ("same"),
     strides and pooling divide it, rounded up; both count from the first frame, so that padding does not move them.
+    `edges` says what a convolution over time sees beyond a sequence: zeros, or its first and last frame repeated.
     """
 
     def __init__(
@@ -63,11 +66,14 @@ class ConvBlock(keras.layers.Layer):
         stride: int = 1,
         pool: int = 1,
         batch_norm: bool = True,
+        edges: str = "zeros",
         **options: Any,
     ):
+        if edges not in EDGES or (edges == "repeated" and rank > 1):
+            raise ValueError(f"Edges are {' or '.join(EDGES)}, the latter over time only; got {edges!r}, rank {rank}.")
         super().__init__(**options)
         self.rank, self.filters, self.size, self.stride = rank, filters, size, stride
-        self.pool, self.batch_norm = pool, batch_norm
+        self.pool, self.batch_norm, self.edges = pool, batch_norm, edges
 
     def build(self, shape: tuple[int | None, ...]) -> None:
         """The kernel; a bias only where no normalisation follows."""
@@ -104,12 +110,16 @@ class ConvBlock(keras.layers.Layer):
         return x, valid
 
     def _convolve(self, x: tf.Tensor, kernel: tf.Tensor, valid: tf.Tensor | None) -> tuple[tf.Tensor, Any]:
-        if self.stride == 1:
+        if self.stride == 1 and self.edges == "zeros":
             return tf.nn.convolution(x, kernel, padding="SAME"), valid
         # Explicit padding: "same" with a stride would put the windows where the padded length wants them.
         before = (self.size - 1) // 2
-        pad = [[0, 0], *[[before, self.size - 1 - before]] * self.rank, [0, 0]]
-        x = tf.nn.convolution(tf.pad(x, pad), kernel, strides=self.stride, padding="VALID")
+        after = self.size - 1 - before
+        if self.edges == "repeated":
+            x = repeat_edges(x, valid, before, after)
+        else:
+            x = tf.pad(x, [[0, 0], *[[before, after]] * self.rank, [0, 0]])
+        x = tf.nn.convolution(x, kernel, strides=self.stride, padding="VALID")
         return x, None if valid is None else valid[:, :: self.stride]
 
     def _fused(self, x: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
@@ -132,8 +142,17 @@ class ConvBlock(keras.layers.Layer):
 
     def get_config(self) -> dict[str, Any]:
         """Every argument."""
-        own = {name: getattr(self, name) for name in ("rank", "filters", "size", "stride", "pool", "batch_norm")}
-        return super().get_config() | own
+        names = ("rank", "filters", "size", "stride", "pool", "batch_norm", "edges")
+        return super().get_config() | {name: getattr(self, name) for name in names}
+
+
+def repeat_edges(x: tf.Tensor, valid: tf.Tensor | None, before: int, after: int) -> tf.Tensor:
+    """Sequences that go on with their first and last frame: [B, T, C] -> [B, before + T + after, C]."""
+    if valid is None:
+        return tf.concat([*[x[:, :1]] * before, x, *[x[:, -1:]] * after], axis=1)
+    last = tf.maximum(tf.cast(tf.reduce_sum(valid, axis=1), tf.int32) - 1, 0)[:, None]
+    places = tf.range(-before, tf.shape(x)[1] + after)[None]
+    return tf.gather(x, tf.clip_by_value(places, 0, last), batch_dims=1)
 
 
 def pool_max(x: tf.Tensor, size: int, rank: int) -> tf.Tensor:

@@ -50,7 +50,9 @@ class FrameEmbedding(_DesignedLayer):
         """One block a convolution."""
         d = self.design
         self.blocks = [
-            ConvBlock(1, filters, d.tower_size, stride=d.stride, batch_norm=d.batch_norm, name=f"conv{i}")
+            ConvBlock(
+                1, filters, d.tower_size, stride=d.stride, batch_norm=d.batch_norm, edges=d.edges, name=f"conv{i}"
+            )
             for i, filters in enumerate(d.tower, 1)
         ]
         for block in self.blocks:

@@ -28,7 +28,7 @@ class Run:
     optimiser: str = "sgd"
     learning_rate: float = 0.05
     warmup_steps: int = 100
-    batch_clips: int = 16
+    batch_clips: int = 4
     epochs: int = 40
     patience: int = 0  # epochs without a better validation score after which to stop; 0 for never
     l2: float = 1e-4

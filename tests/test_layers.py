@@ -86,19 +86,33 @@ def test_the_fused_block_is_the_plain_one(channels, training):
 
 
 @given(
-    length=st.integers(1, 40), extra=st.integers(1, 20), stride=st.sampled_from([1, 2]), pool=st.sampled_from([1, 3])
+    length=st.integers(1, 40),
+    extra=st.integers(1, 20),
+    stride=st.sampled_from([1, 2]),
+    pool=st.sampled_from([1, 3]),
+    edges=st.sampled_from(["zeros", "repeated"]),
 )
 @settings(max_examples=25, deadline=None)
-def test_a_block_gives_the_same_alone_and_in_a_padded_batch(length, extra, stride, pool):
-    block = ConvBlock(1, 5, 4, stride=stride, pool=pool)
+def test_a_block_gives_the_same_alone_and_in_a_padded_batch(length, extra, stride, pool, edges):
+    block = ConvBlock(1, 5, 4, stride=stride, pool=pool, edges=edges)
     x = _random(1, length, 3)
-    alone, _ = block(x, tf.ones([1, length]))
+    alone, _ = block(x)
+    masked, _ = block(x, tf.ones([1, length]))
+    assert np.abs(masked - alone).max() < 1e-5
     padded, valid = block(tf.pad(x, [[0, 0], [0, extra], [0, 0]]), _mask([length], length + extra))
     size = alone.shape[1]
     assert size == math.ceil(math.ceil(length / stride) / pool)
     assert np.array_equal(valid[0].numpy(), np.arange(valid.shape[1]) < size)
     assert np.abs(padded[:, :size] - alone).max() < 1e-5
     assert not np.any(padded[:, size:])
+
+
+def test_with_repeated_edges_a_sound_that_does_not_change_is_the_same_in_every_frame():
+    steady = tf.repeat(_random(2, 1, 3), 9, axis=1)
+    repeated, zeros = (ConvBlock(1, 5, 4, edges=edges)(steady)[0].numpy() for edges in ("repeated", "zeros"))
+    assert np.ptp(repeated, axis=1).max() < 1e-6 < 1e-2 < np.ptp(zeros, axis=1).max()
+    with pytest.raises(ValueError, match="over time only; got 'repeated', rank 2"):
+        ConvBlock(2, 5, 3, edges="repeated")
 
 
 def test_statistics_pooling():
@@ -144,6 +158,7 @@ def test_the_window_at_the_join(side):
         JoinWindow("end", 9),
         MaskedBatchNorm(0.9, 1e-4),
         ConvBlock(2, 4, 3, pool=3, batch_norm=False),
+        ConvBlock(1, 4, 3, edges="repeated"),
         CosineSimilarity(True),
         StatisticsPooling(("max", "std"), True),
         Classifier(3, (8,), 0.25, False),
