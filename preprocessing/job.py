@@ -6,6 +6,7 @@ import importlib
 import logging
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import NoReturn
 
@@ -49,6 +50,7 @@ def guarded(main: Callable[[Sequence[str]], int | None], argv: Sequence[str]) ->
     except (JobError, AudioError, RecordsError, MadmomMissingError) as error:
         fail(str(error))
     except KeyboardInterrupt:
+        warnings.simplefilter("ignore")  # joblib's own remark on work that was under way
         fail("Stopped. The same command goes on from here.", code=130)
     except BrokenPipeError:  # the reader of our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
