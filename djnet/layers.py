@@ -151,8 +151,8 @@ def repeat_edges(x: tf.Tensor, valid: tf.Tensor | None, before: int, after: int)
     if valid is None:
         return tf.concat([*[x[:, :1]] * before, x, *[x[:, -1:]] * after], axis=1)
     last = tf.maximum(tf.cast(tf.reduce_sum(valid, axis=1), tf.int32) - 1, 0)[:, None]
-    places = tf.range(-before, tf.shape(x)[1] + after)[None]
-    return tf.gather(x, tf.clip_by_value(places, 0, last), batch_dims=1)
+    places = tf.maximum(tf.range(-before, tf.shape(x)[1] + after), 0)[None]
+    return tf.gather(x, tf.minimum(places, last), batch_dims=1)
 
 
 def pool_max(x: tf.Tensor, size: int, rank: int) -> tf.Tensor:
