@@ -173,6 +173,8 @@ def test_wrong_names():
         build("sen", "huge")
     with pytest.raises(ValueError, match="A design has no 'strid'"):
         build("sen", strid=2)
+    with pytest.raises(ValueError, match="edges must be zeros or repeated, got 'mirrored'"):
+        build("sen", edges="mirrored")
     with pytest.raises(ValueError, match="similarity must be cosine or inner_product"):
         build("sen", similarity="euclid")
     assert set(PRESETS) == {"paper", "compact"}
