@@ -7,9 +7,10 @@ belongs, and `sequencing_errors.txt` is for reading.
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -17,7 +18,7 @@ from djnet import metrics
 from djnet.files import whole_file
 from experiments.arena import Arena
 from experiments.predictions import Answer
-from experiments.tables import Cell
+from experiments.tables import SETTING, Cell
 
 _SHOWN = 12
 
@@ -29,14 +30,16 @@ class Analysis:
     method: str
     songs: pd.DataFrame
     confusions: Counter[tuple[str, str]]
+    setting: dict[str, Any] = field(default_factory=dict)  # what it was made with, as in the tables
 
 
-def analyse(arena: Arena, cells: Sequence[Cell]) -> Analysis | None:
-    """The errors of the last SEN of some cells that plays sequencing; nothing if none could."""
-    for cell in reversed([cell for cell in cells if (cell.game, cell.method) == ("sequencing", "sen")]):
-        if (answers := arena.answers(cell)) is not None:
+def analyse(arena: Arena, cells: Sequence[Cell], rows: Sequence[dict[str, Any]]) -> Analysis | None:
+    """The errors of the last SEN of some cells, with their rows, that plays sequencing; nothing if none could."""
+    for cell, row in reversed(list(zip(cells, rows, strict=True))):
+        if (cell.game, cell.method) == ("sequencing", "sen") and (answers := arena.answers(cell)) is not None:
             labels = {puzzle.id: puzzle.labels for puzzle in arena.game(cell).puzzles}
-            return _analysis(f"{cell.method}, trained on {cell.segmentation} cuts", answers, labels)
+            found = _analysis(f"{cell.method}, trained on {cell.segmentation} cuts", answers, labels)
+            return replace(found, setting={name: row[name] for name in SETTING})
     return None
 
 
@@ -103,7 +106,7 @@ def write(folder: Path, analysis: Analysis) -> Path:
     )
     for name, table in (("errors", analysis.songs), ("confusions", counted)):
         with whole_file(folder / f"sequencing_{name}.csv") as partial:
-            table.to_csv(partial, index=False)
+            table.assign(**analysis.setting).to_csv(partial, index=False)
     path = folder / "sequencing_errors.txt"
     with whole_file(path) as partial:
         partial.write_text(text(analysis), encoding="utf-8")
@@ -117,6 +120,7 @@ def text(analysis: Analysis) -> str:
     same = int((wrong.in_labels == 1).sum())
     lines = [
         f"Sequencing by {analysis.method}: {len(songs)} songs, {len(songs) - len(wrong)} solved, {len(wrong)} not.",
+        ", ".join(f"{name} {value}" for name, value in analysis.setting.items()),
         "",
     ]
     if len(wrong):

@@ -73,7 +73,7 @@ def main(argv: Sequence[str]) -> None:
         is_main = (_PROTOCOL.value, _SEED.value, _TEST_DATA.value) == ("isolated", 0, None)
         if table == "3" and is_main and (found := packages.by_package(arena, rows, manifest)) is not None:
             print(f"Accuracy by package -> {packages.write(output, found)}\n")
-        if table == "4" and (analysis := errors.analyse(arena, tables.CELLS[table])) is not None:
+        if table == "4" and (analysis := errors.analyse(arena, tables.CELLS[table], rows)) is not None:
             print(f"Errors of sequencing -> {errors.write(output, analysis)}\n")
 
 

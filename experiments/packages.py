@@ -14,11 +14,10 @@ import pandas as pd
 from djnet.files import whole_file
 from djnet.records import Manifest
 from experiments.arena import Arena
-from experiments.tables import CELLS, VARIANT
+from experiments.tables import CELLS, SETTING, VARIANT
 
 METHODS = ("continuity", "cin", "sen", VARIANT)
 SIZES = (3, 8)
-_SETTING = ("protocol", "preset", "corpus", "corpus_hash", "trained_on", "seed", "commit")
 
 
 def by_package(arena: Arena, rows: Sequence[dict[str, Any]], manifest: Manifest) -> pd.DataFrame | None:
@@ -32,7 +31,7 @@ def by_package(arena: Arena, rows: Sequence[dict[str, Any]], manifest: Manifest)
                 continue
             if (answers := arena.answers(cell)) is not None:
                 solved[cell.method] = np.array([answer.order == answer.truth for answer in answers], float)
-                game, setting = arena.game(cell), {name: row[name] for name in _SETTING}  # the last one's: a network's
+                game, setting = arena.game(cell), {name: row[name] for name in SETTING}  # the last one's: a network's
         if solved:
             one = pd.DataFrame({"package": [packages[puzzle.id] for puzzle in game.puzzles], "n": n, "puzzles": 1})
             one = one.assign(undecidable=(~game.decidable).astype(int), **solved)

@@ -16,6 +16,7 @@ KEY = [
     "game", "segmentation", "n", "gap", "method", "protocol", "preset", "corpus", "corpus_hash", "trained_on", "seed",
 ]  # fmt: skip
 REFERENCES = ("random", "continuity")
+SETTING = ("protocol", "preset", "corpus", "corpus_hash", "trained_on", "seed", "commit")  # what a number was made with
 GREEDY = "(greedy)"
 VARIANT = "sen, two matrices"  # not of the paper: compares the spectrograms beside the embeddings
 

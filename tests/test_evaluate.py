@@ -89,6 +89,7 @@ def test_three_games_from_records_to_tables_and_a_second_run_the_same(records, r
     assert set(packages.n) == {3, 8}
     songs = pd.read_csv(tmp_path / "one" / "sequencing_errors.csv")
     assert len(songs) == 4 and songs.right.str.startswith("I-V").all()
+    assert set(songs.seed) == {0} and songs.commit.notna().all() and songs.trained_on.notna().all()
     assert "4 songs" in (tmp_path / "one" / "sequencing_errors.txt").read_text()
 
     again = _run(*flags, f"--output={tmp_path / 'one'}", "--recompute")
