@@ -20,6 +20,7 @@ from djnet.records import Manifest
 from preprocessing import job
 
 BASE = "table2/sen"
+BASELINES = ("sn", "cin", "ccsn", "tsn", "opn")
 VARIANTS: dict[str, dict[str, Any]] = {
     "base": {},
     "cuts not drawn anew": {"redraw": False},
@@ -40,6 +41,11 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "half of the music": {"share": 1 / 2},
     "a quarter of the music": {"share": 1 / 4},
     "an eighth of the music": {"share": 1 / 8},
+    **{
+        f"{model} in batches of {clips}": {"model": model, "batch_clips": clips}
+        for model in BASELINES
+        for clips in (4, 16)
+    },
 }
 
 
@@ -49,7 +55,7 @@ def define_flags() -> None:
     flags.DEFINE_string("runs", "runs/study", "Folder for the runs of the study.")
     flags.DEFINE_string("output", "results", "Folder for study.csv.")
     flags.DEFINE_list("only", [], f"Only these variants: {', '.join(VARIANTS)}.")
-    flags.DEFINE_integer("epochs", 8, "Passes over the training clips, the same for every variant.", lower_bound=1)
+    flags.DEFINE_integer("epochs", 10, "Passes over the training clips, the same for every variant.", lower_bound=1)
 
 
 def main(argv: Sequence[str]) -> None:

@@ -18,7 +18,7 @@ from djnet.models import MODELS
 from djnet.models import build as build_model
 from djnet.records import Manifest, RecordsError
 from experiments.checkpoints import TrainingError, read_history
-from experiments.configs import ABLATIONS, EXPERIMENTS, Run, experiment
+from experiments.configs import ABLATIONS, BATCHES, EXPERIMENTS, Run, experiment
 from experiments.training import Trainer, check_memory, learning_rate, train, validate
 from preprocessing.build import build
 from preprocessing.clips import Settings
@@ -274,3 +274,8 @@ def test_wrong_flags_end_with_one_line(flags, message):
 
 def test_list_shows_all_experiments():
     assert len(_run("--list").stdout.splitlines()) == len(EXPERIMENTS)
+
+
+def test_another_model_brings_its_own_batches():
+    assert experiment("table2/sen", model="sn").batch_clips == experiment("table2/sn").batch_clips == BATCHES["sn"]
+    assert experiment("table2/sen", model="sn", batch_clips=2).batch_clips == 2
