@@ -14,7 +14,7 @@ class Design:
     tower: tuple[int, ...] = (128, 256, 512)  # filters; the release has 128, 256, 256
     tower_size: int = 4
     stride: int = 1  # ablation: 2
-    edges: str = "zeros"  # beyond a fragment's ends the tower hears nothing, or its first and last frame ("repeated")
+    edges: str = "zeros"  # beyond a fragment's ends SEN and CCSN see zeros, or its first and last frame ("repeated")
     convnet: tuple[int, ...] = (64, 128, 256)  # of SEN (3 x 3) and CCSN (3)
     convnet_size: int = 3
     pool: int = 3

@@ -46,12 +46,17 @@ class _DesignedLayer(keras.layers.Layer):
 class FrameEmbedding(_DesignedLayer):
     """The Siamese tower: 1D convolutions over time without pooling, [B, T, 128] -> [B, T, C] (SEN and CCSN)."""
 
+    @property
+    def edges(self) -> str:
+        """What is seen beyond the fragment."""
+        return self.design.edges
+
     def build(self, shape: tuple[int | None, ...], *_: Any) -> None:
         """One block a convolution."""
         d = self.design
         self.blocks = [
             ConvBlock(
-                1, filters, d.tower_size, stride=d.stride, batch_norm=d.batch_norm, edges=d.edges, name=f"conv{i}"
+                1, filters, d.tower_size, stride=d.stride, batch_norm=d.batch_norm, edges=self.edges, name=f"conv{i}"
             )
             for i, filters in enumerate(d.tower, 1)
         ]
@@ -72,7 +77,10 @@ class VectorEmbedding(FrameEmbedding):
     """The tower and global pooling: [B, T, 128] -> [B, 3 C] (SN, TSN, OPN).
 
     The paper has no global pooling in TSN and OPN; flattened frames of 8 s would need 180 million weights a fragment.
+    Beyond the ends always come zeros: once all frames are pooled, nothing else tells which of them was at the join.
     """
+
+    edges = "zeros"
 
     def build(self, shape: tuple[int | None, ...], *_: Any) -> None:
         """The tower and the pooling."""

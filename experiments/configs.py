@@ -12,8 +12,7 @@ from djnet.spec import CLIP_SECONDS, seconds_to_hops
 
 OPTIMISERS = ("sgd", "adam")
 ALL_KINDS = tuple(kind.name for kind in Kind)
-# Clips a step: of 4 and 16, what brings each network further in ten passes, by validation puzzles. Small batches make
-# more steps, which SEN and CCSN turn into something; those that pool a fragment to one vector suffer from their noise.
+# Clips a step: of 4 and 16, what brings each network further in ten passes, by validation puzzles (`make study`).
 BATCHES = {"sen": 4, "ccsn": 4, "sn": 16, "cin": 16, "tsn": 16, "opn": 16}
 
 
