@@ -52,9 +52,9 @@ def boundary_table(rows: list[dict[str, str]]) -> list[str]:
 
 
 def study_table(rows: list[dict[str, str]]) -> list[str]:
-    """Ways to train SEN, the best first."""
+    """Ways to train, the longest trained and then the best first."""
     lines = ["", "| changed | validation | best epoch | of |", "|---|---|---|---|"]
-    for row in sorted(rows, key=lambda row: -float(row["valid_global"])):
+    for row in sorted(rows, key=lambda row: (-int(row["epochs"]), -float(row["valid_global"]))):
         value = f"{float(row['valid_pairwise']):.3f} ({float(row['valid_global']):.3f})"
         lines.append(f"| {row['variant']} | {value} | {row['best_epoch']} | {row['epochs']} |")
     return [*lines, ""]
