@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from djnet.models import build
-from experiments import figures
+from experiments import charts, figures, pictures
 from experiments.configs import Run
 from tests.test_models import TINY
 
@@ -25,10 +25,10 @@ def test_pictures_of_music_and_networks(records, clips, tmp_path):
     models = {name: build(name, "compact", **TINY) for name in ("sen", "sn")}
     moments = records.mean, records.std
     for figure in (
-        figures.draw_puzzle(clips[0]),
-        figures.draw_similarity(models["sen"], clips, *moments),
-        figures.draw_embeddings(models, clips, *moments),
-        figures.draw_feature_maps(models["sen"], clips[0], *moments),
+        pictures.draw_puzzle(clips[0]),
+        pictures.draw_similarity(models["sen"], clips, *moments),
+        pictures.draw_embeddings(models, clips, *moments),
+        pictures.draw_feature_maps(models["sen"], clips[0], *moments),
     ):
         _is_drawn(figure, tmp_path)
 
@@ -40,28 +40,28 @@ def _row(**values):
 
 def test_pictures_of_tables(tmp_path):
     sizes = pd.DataFrame([_row(n="3", paper_global="0.9"), _row(n="8"), _row(method="cin", **{"global": ""})])
-    _is_drawn(figures.draw_sizes(sizes), tmp_path)
-    _is_drawn(figures.draw_boundary(pd.DataFrame([_row(), _row(gap="0.5"), _row(method="continuity")])), tmp_path)
+    _is_drawn(charts.draw_sizes(sizes), tmp_path)
+    _is_drawn(charts.draw_boundary(pd.DataFrame([_row(), _row(gap="0.5"), _row(method="continuity")])), tmp_path)
     history = pd.DataFrame({"epoch": [0, 1], "valid_global": [0.2, 0.4]})
-    _is_drawn(figures.draw_learning({"equal cuts": {"sen": history, "sn": history}}), tmp_path)
+    _is_drawn(charts.draw_learning({"equal cuts": {"sen": history, "sn": history}}), tmp_path)
     scores = {"valid_global": 0.5, "accuracy": 0.6}
     base = {"variant": "base", "clips": 100, "epochs": 4} | scores
     half = {"variant": "half of the music", "clips": 50, "epochs": 8} | scores
-    _is_drawn(figures.draw_corpus(pd.DataFrame([base, half, base | {"variant": "adam"}])), tmp_path)
-    with pytest.raises(figures.MissingError, match="no variants with less music"):
-        figures.draw_corpus(pd.DataFrame([base, half | {"epochs": 4}]))  # half the steps: not to be compared
+    _is_drawn(charts.draw_corpus(pd.DataFrame([base, half, base | {"variant": "adam"}])), tmp_path)
+    with pytest.raises(charts.MissingError, match="no variants with less music"):
+        charts.draw_corpus(pd.DataFrame([base, half | {"epochs": 4}]))  # half the steps: not to be compared
 
 
 def test_what_is_missing_is_said(records, tmp_path):
     drawn = dict(figures.figures(records, tmp_path, tmp_path))
-    with pytest.raises(figures.MissingError, match="no finished run"):
+    with pytest.raises(charts.MissingError, match="no finished run"):
         drawn["similarity"]()
-    with pytest.raises(figures.MissingError, match=r"table3\.csv is missing: make evaluate"):
+    with pytest.raises(charts.MissingError, match=r"table3\.csv is missing: make evaluate"):
         drawn["accuracy"]()
-    with pytest.raises(figures.MissingError, match="no runs on these records"):
+    with pytest.raises(charts.MissingError, match="no runs on these records"):
         drawn["learning"]()
-    with pytest.raises(figures.MissingError, match="no rows that were played"):
-        figures.draw_sizes(pd.DataFrame([_row(**{"global": ""})]))
+    with pytest.raises(charts.MissingError, match="no rows that were played"):
+        charts.draw_sizes(pd.DataFrame([_row(**{"global": ""})]))
 
 
 def test_learning_curves_are_those_of_finished_runs_on_these_records(records, tmp_path):
