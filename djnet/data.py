@@ -1,5 +1,6 @@
 """Records -> batches of fragments, ready for a network."""
 
+import os
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,8 @@ from djnet.augment import recolour as recoloured
 from djnet.fragments import PROTOCOLS, downbeat_cuts, downbeat_hops
 from djnet.records import Manifest
 from djnet.rng import rng_for
+
+BATCHES_AHEAD = 4  # are cut while a network is busy
 
 
 class Fragments(NamedTuple):
@@ -98,11 +101,11 @@ def fragment_batches(
             frames = recoloured(frames, key)
         return Fragments(tf.where(inside[..., None], (frames - mean) / std, 0.0), lengths)
 
-    dataset = dataset.enumerate().map(cut, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+    dataset = dataset.enumerate().map(cut, num_parallel_calls=os.cpu_count(), deterministic=True)
     sides, length = (2, window) if window else (1, None)
     shapes = Fragments(tf.TensorShape([n, sides, length, spec.MEL_BINS]), tf.TensorShape([n]))
     dataset = dataset.padded_batch(batch_size, padded_shapes=shapes, drop_remainder=drop_remainder)
-    return dataset.prefetch(tf.data.AUTOTUNE)
+    return dataset.prefetch(BATCHES_AHEAD)
 
 
 def _parse(data: tf.Tensor, cuts: str) -> dict[str, tf.Tensor]:

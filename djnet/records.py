@@ -222,7 +222,11 @@ class Manifest:
             raise RecordsError(f"The {split} split of {self.folder} is empty: preprocess more music.")
         compression = "GZIP" if self.content["gzip"] else ""
         files = [str(path) for path in self.shards(split)]
-        return tf.data.TFRecordDataset(files, compression_type=compression, buffer_size=1 << 20)
+        dataset = tf.data.TFRecordDataset(files, compression_type=compression, buffer_size=1 << 20)
+        # TensorFlow's tuner sleeps for ever longer, up to a minute; whoever has read to the end waits until it wakes.
+        options = tf.data.Options()
+        options.autotune.enabled = False
+        return dataset.with_options(options)
 
     def read_clips(self, split: str) -> Iterator[Clip]:
         """The clips of a split, one after the other."""
