@@ -67,7 +67,8 @@ def main(argv: Sequence[str]) -> None:
         except ValueError as error:  # an annotation or predictions that cannot be used: the message says where
             raise job.JobError(str(error)) from error
         path = output / tables.file_name(table)
-        tables.write(path, rows)
+        # Few rows are trained with another seed: those which are not are shown, but no gaps in the table.
+        tables.write(path, [row for row in rows if _SEED.value == 0 or not row["reason"]])
         print(tables.shown(table, rows))
         print(f"-> {path}\n")
         is_main = (_PROTOCOL.value, _SEED.value, _TEST_DATA.value) == ("isolated", 0, None)

@@ -1,8 +1,9 @@
 """Write the tables in README.md and docs/scale.md from results/*.csv, between their marks: `make readme-tables`."""
 
 import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from djnet.files import whole_file
 from experiments import scale_costs
@@ -20,19 +21,24 @@ def speed_table(rows: list[dict[str, str]]) -> list[str]:
 
 
 def results_table(rows: list[dict[str, str]]) -> list[str]:
-    """A table of the paper: ours with its interval beside the paper's; rows of one setting under one heading."""
-    played = [row for row in rows if row["global"]]
+    """A table of the paper: ours with its interval beside the paper's; rows of one setting under one heading.
+
+    Rows that differ only in their seed are one line: the first one's numbers, and what the others reach.
+    """
     lines = []
-    for setting in dict.fromkeys(_setting(row) for row in played):
-        lines += ["", f"{setting}:", "", "| game | cut | n | method | ours | 95% | puzzles | paper |", "|" + "---|" * 8]
-        for row in (row for row in played if _setting(row) == setting):
+    for setting, here in _grouped([row for row in rows if row["global"]], _setting).items():
+        same = list(_grouped(here, lambda row: (row["game"], row["segmentation"], row["n"], row["method"])).values())
+        heads = ["game", "cut", "n", "method", "ours", "95%", "puzzles", "paper"]
+        heads += ["other seeds"] if any(len(seeds) > 1 for seeds in same) else []
+        lines += ["", f"{setting}:", "", f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
+        for row, *others in same:
             paper = (
                 f"{float(row['paper_pairwise']):.3f} ({float(row['paper_global']):.3f})" if row["paper_global"] else ""
             )
             spread = f"{float(row['global_low']):.3f} to {float(row['global_high']):.3f}"
-            seed = f", seed {row['seed']}" if row["seed"] not in ("", "0") else ""
-            cells = [row["game"], row["segmentation"], row["n"], row["method"] + seed]
-            lines.append(f"| {' | '.join([*cells, _ours(row), spread, row['puzzles'], paper])} |")
+            cells = [row[name] for name in ("game", "segmentation", "n", "method")]
+            cells += [_ours(row), spread, row["puzzles"], paper, ", ".join(map(_ours, others))]
+            lines.append(f"| {' | '.join(cells[: len(heads)])} |")
     return [*lines, ""] if lines else ["Not played yet: `make evaluate`."]
 
 
@@ -41,12 +47,11 @@ def boundary_table(rows: list[dict[str, str]]) -> list[str]:
     played = [row for row in rows if row["global"]]
     gaps = sorted({float(row["gap"] or 0) for row in played})
     lines = []
-    for setting in dict.fromkeys(_setting(row) for row in played):
+    for setting, here in _grouped(played, _setting).items():
         heads = ["method", *(f"{gap:g} s" for gap in gaps)]
         lines += ["", f"{setting}:", "", f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
-        here = [row for row in played if _setting(row) == setting]
-        for method in dict.fromkeys(row["method"] for row in here):
-            found = {float(row["gap"] or 0): row for row in here if row["method"] == method}
+        for method, same in _grouped(here, lambda row: row["method"]).items():
+            found = {float(row["gap"] or 0): row for row in same}
             lines.append(f"| {' | '.join([method, *(_ours(found[gap]) if gap in found else '' for gap in gaps)])} |")
     return [*lines, ""] if lines else ["Not played yet: `make reproduce`."]
 
@@ -58,6 +63,14 @@ def study_table(rows: list[dict[str, str]]) -> list[str]:
         value = f"{float(row['valid_pairwise']):.3f} ({float(row['valid_global']):.3f})"
         lines.append(f"| {row['variant']} | {value} | {row['best_epoch']} | {row['epochs']} |")
     return [*lines, ""]
+
+
+def _grouped(rows: Iterable[dict[str, str]], key: Callable[[dict[str, str]], Any]) -> dict[Any, list[dict[str, str]]]:
+    """Rows by what they have in common, in the order in which it is first seen."""
+    found: dict[Any, list[dict[str, str]]] = {}
+    for row in rows:
+        found.setdefault(key(row), []).append(row)
+    return found
 
 
 def _ours(row: dict[str, str]) -> str:
