@@ -16,7 +16,7 @@ from tqdm import tqdm
 from djnet import baselines, metrics, scoring
 from djnet.files import digest_json
 from djnet.games import Puzzle, corpus_hash, find_recordings, fingerprint, jigsaws, read_about, recording
-from djnet.ordering import best_order, greedy
+from djnet.ordering import best_order, greedy, likeliest
 from djnet.pairs import LISTWISE
 from djnet.pretrained import WEIGHTS, ModelError, read_model
 from djnet.records import Manifest
@@ -26,7 +26,7 @@ from experiments.checkpoints import commit
 from experiments.configs import Run, experiment
 from experiments.predictions import Answer
 from experiments.statistics import interval, mcnemar
-from experiments.tables import GREEDY, REFERENCES, Cell, key_of
+from experiments.tables import GREEDY, LIKELIEST, REFERENCES, Cell, key_of
 
 SECTIONS = 10  # the paper plays the first ten sections of a song
 MEASURES = [
@@ -231,7 +231,7 @@ class Arena:
                 found = scoring.score_puzzles(network.model, game.puzzles, self._manifest.mean, self._manifest.std)
                 self._scores[key] = list(tqdm(found, unit="puzzle", leave=False, **bar))
             scores = self._scores[key]
-        rule = greedy if cell.method.endswith(GREEDY) else best_order
+        rule = {GREEDY: greedy, LIKELIEST: likeliest}.get(cell.method.removeprefix("sen "), best_order)
         return [Answer(p.id, p.truth, rule(s).order, s) for p, s in zip(game.puzzles, scores, strict=True)]
 
     def network(self, name: str) -> Network | str:

@@ -48,7 +48,7 @@ def draw_sizes(table: pd.DataFrame) -> Any:
     figure = new_figure(1 + 4 * len(settings), 4)
     panels = np.atleast_1d(figure.subplots(1, len(settings), sharey=True))
     for axes, (cut, protocol) in zip(panels, settings, strict=True):
-        own = table[(table.segmentation == cut) & (table.protocol == protocol)].sort_values("n")
+        own = table[(table.segmentation == cut) & (table.protocol == protocol)].sort_values(["n", "seed"])
         for method, colour in METHODS.items():
             rows = own[own.method == method].drop_duplicates("n", keep="first")
             if rows.empty:
@@ -78,7 +78,7 @@ def draw_boundary(table: pd.DataFrame) -> Any:
     for axes, protocol in zip(figure.subplots(1, 2, sharey=True), ("isolated", "overlapping"), strict=True):
         for method, colour in METHODS.items():
             rows = table[(table.protocol == protocol) & (table.method == method)]
-            rows = rows.sort_values("gap").drop_duplicates("gap", keep="first")
+            rows = rows.sort_values(["gap", "seed"]).drop_duplicates("gap", keep="first")
             if rows.empty:
                 continue
             _with_interval(axes, rows.gap, rows, colour, method)
@@ -108,8 +108,8 @@ def draw_corpus(study: pd.DataFrame) -> Any:
     """Accuracy against the amount of music that was trained with, for the same number of steps."""
     rows = study[(study.variant == "base") | study.variant.str.endswith("of the music")]
     rows = rows.assign(steps=rows.clips * rows.epochs).sort_values("clips")
-    longest = rows[rows.variant == "base"].steps.max()
-    rows = rows[(rows.steps - longest).abs() < 0.01 * longest]
+    alike = [rows[(rows.steps - steps).abs() < 0.01 * steps] for steps in rows[rows.variant == "base"].steps]
+    rows = max(alike, key=len, default=rows[:0])
     if len(rows) < 2:
         raise MissingError("study.csv has no variants with less music: make study")
     figure = new_figure(5, 4)

@@ -27,6 +27,7 @@ def results_table(rows: list[dict[str, str]]) -> list[str]:
     """
     lines = []
     for setting, here in _grouped([row for row in rows if row["global"]], _setting).items():
+        here.sort(key=lambda row: int(row["seed"] or 0))
         same = list(_grouped(here, lambda row: (row["game"], row["segmentation"], row["n"], row["method"])).values())
         heads = ["game", "cut", "n", "method", "ours", "95%", "puzzles", "paper"]
         heads += ["other seeds"] if any(len(seeds) > 1 for seeds in same) else []

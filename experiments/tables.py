@@ -17,7 +17,7 @@ KEY = [
 ]  # fmt: skip
 REFERENCES = ("random", "continuity")
 SETTING = ("protocol", "preset", "corpus", "corpus_hash", "trained_on", "seed", "commit")  # what a number was made with
-GREEDY = "(greedy)"
+GREEDY, LIKELIEST = "(greedy)", "(likeliest)"  # other ways from the same scores to an order
 VARIANT = "sen, two matrices"  # not of the paper: compares the spectrograms beside the embeddings
 
 
@@ -31,7 +31,7 @@ class Cell:
     game: str
     segmentation: str
     n: int  # 0 for recordings, whose parts are as many as they are
-    method: str  # a model, an ablation, "sen (greedy)", or one of REFERENCES
+    method: str  # a model, an ablation, "sen (likeliest)", or one of REFERENCES
     experiment: str = ""
     paper: tuple[float, float] | None = None
     rival: tuple[str, str] = ("sen", "fixed")  # method and segmentation that it is tested against
@@ -60,19 +60,23 @@ def _variant(cut: str) -> Row:
     return VARIANT, cut, f"two_matrices/{cut}", None
 
 
+def _other_rules(cut: str, run: str) -> list[Row]:
+    return [(f"sen {rule}", cut, run, None) for rule in (GREEDY, LIKELIEST)]
+
+
 def _table3(cut: str, n: int) -> list[Cell]:
     rows: list[Row] = [
         (model, cut, f"table3/{cut}/{model}", paper.TABLE3[cut, n, model]) for model in ("sn", "cin", "sen")
     ]
-    greedy = (f"sen {GREEDY}", cut, f"table3/{cut}/sen", None)
-    return _group("jigsaw", cut, n, [*rows, greedy, _variant(cut)], ("sen", cut))
+    rows += [*_other_rules(cut, f"table3/{cut}/sen"), _variant(cut)]
+    return _group("jigsaw", cut, n, rows, ("sen", cut))
 
 
 def _table4(game: str) -> list[Cell]:
     rows: list[Row] = [("sen", cut, f"table4/{cut}", paper.TABLE4[game, cut]) for cut in ("fixed", "downbeat")]
     if game == "jigsaw":  # each on puzzles cut as in its training
         return [cell for row in rows for cell in _group(game, row[1], 8, [row, _variant(row[1])], ("sen", row[1]))]
-    rows += [(f"sen {GREEDY}", "downbeat", "table4/downbeat", None), _variant("fixed"), _variant("downbeat")]
+    rows += [*_other_rules("downbeat", "table4/downbeat"), _variant("fixed"), _variant("downbeat")]
     return _group(game, "", 0, rows, ("sen", "downbeat"))
 
 
@@ -106,7 +110,7 @@ CELLS: dict[str, list[Cell]] = {
         3,
         [
             *[(model, "fixed", f"table2/{model}", values) for model, values in paper.TABLE2.items()],
-            (f"sen {GREEDY}", "fixed", "table2/sen", None),
+            *_other_rules("fixed", "table2/sen"),
             _variant("fixed"),
         ],
         ("sen", "fixed"),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from djnet import tours
-from djnet.ordering import Rules, best_order, greedy, top_orders, value_of
+from djnet.ordering import Rules, best_order, greedy, likeliest, top_orders, value_of
 
 VALUES = st.sampled_from([0.0, 1.0, -1.0, 0.5]) | st.floats(-2, 2, width=32)
 MATRICES = st.integers(2, 6).flatmap(lambda n: arrays(np.float64, (n, n), elements=VALUES))
@@ -53,6 +53,23 @@ def test_greedy_gives_an_order_that_is_never_better(scores):
     found = greedy(scores)
     assert sorted(found.order) == list(range(len(scores)))
     assert found.value <= best_order(scores).value + 1e-9
+
+
+@given(arrays(np.float64, st.integers(2, 5).map(lambda n: (n, n)), elements=st.floats(0.01, 0.99)))
+@settings(max_examples=100, deadline=None)
+def test_the_likeliest_order_makes_all_answers_most_probable(probabilities):
+    def likelihood(order):
+        follows = np.zeros(probabilities.shape, bool)
+        follows[list(order[:-1]), list(order[1:])] = True
+        other = ~np.eye(len(order), dtype=bool)
+        return np.prod(np.where(follows, probabilities, 1 - probabilities)[other])
+
+    best = max(likelihood(order) for order in permutations(range(len(probabilities))))
+    assert likelihood(likeliest(probabilities).order) == pytest.approx(best)
+
+
+def test_the_likeliest_order_of_certain_answers():
+    assert likeliest(np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 0.5, 0.0]])).order == (1, 0, 2)
 
 
 def _allowed(n: int, rules: Rules) -> list[tuple[int, ...]]:
