@@ -32,7 +32,7 @@ class Run:
     learning_rate: float = 0.05
     warmup_steps: int = 100
     batch_clips: int = 4
-    epochs: int = 10
+    epochs: int = 20
     patience: int = 0  # epochs without a better validation score after which to stop; 0 for never
     l2: float = 1e-4
     redraw: bool = True  # draw the cuts anew in every epoch: the start of equal ones, the choice of downbeats

@@ -55,7 +55,7 @@ def define_flags() -> None:
     flags.DEFINE_string("runs", "runs/study", "Folder for the runs of the study.")
     flags.DEFINE_string("output", "results", "Folder for study.csv.")
     flags.DEFINE_list("only", [], f"Only these variants: {', '.join(VARIANTS)}.")
-    flags.DEFINE_integer("epochs", 10, "Passes over the training clips, the same for every variant.", lower_bound=1)
+    flags.DEFINE_integer("epochs", 20, "Passes over the training clips, the same for every variant.", lower_bound=1)
 
 
 def main(argv: Sequence[str]) -> None:
