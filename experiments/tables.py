@@ -156,7 +156,7 @@ def shown(table: str, rows: Iterable[dict[str, Any]]) -> str:
     lines = [f"{title}: pairwise (global) accuracy, 95% interval of the global one, puzzles, the paper's"]
     for row in rows:
         gap = f"gap {row['gap']:g} s " if row["gap"] else ""
-        name = f"{row['game']:10s} {row['segmentation']:9s}{'n=' + str(row['n']):7s} {gap}{row['method']:14s}"
+        name = f"{row['game']:10s} {row['segmentation']:9s}{'n=' + str(row['n']):7s} {gap}{row['method']:17s}"
         if row["reason"]:
             lines.append(f"{name} -- {row['reason']}")
             continue
