@@ -15,6 +15,7 @@ ALL_KINDS = tuple(kind.name for kind in Kind)
 # Clips a step: of 4 and 16, what brings each network further in ten passes by validation puzzles, over both protocols.
 # (`make study` has the isolated one, where SN and OPN are as good with either.)
 BATCHES = {"sen": 4, "sn": 4, "cin": 16, "ccsn": 4, "tsn": 4, "opn": 4}
+EPOCHS = {"fixed": 20, "downbeat": 10}  # passes until validation puzzles no longer gain by more (`make study`)
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ ABLATIONS: dict[str, dict[str, Any]] = {
 
 
 def _run(model: str, segmentation: str = "fixed", **changes: Any) -> Run:
-    return Run(model, segmentation, batch_clips=BATCHES[model], **changes)
+    return Run(model, segmentation, batch_clips=BATCHES[model], epochs=EPOCHS[segmentation], **changes)
 
 
 # Rows that share a run (SEN fixed is in three tables) share its name, so it is trained once.
@@ -162,4 +163,6 @@ def experiment(name: str, **changes: Any) -> Run:
     changes["ablation"] = run.ablation | changes.get("ablation", {})
     if changes.get("model", run.model) != run.model:
         changes.setdefault("batch_clips", BATCHES.get(changes["model"], run.batch_clips))
+    if changes.get("segmentation", run.segmentation) != run.segmentation:
+        changes.setdefault("epochs", EPOCHS.get(changes["segmentation"], run.epochs))
     return replace(run, **changes)

@@ -23,6 +23,7 @@ BASE = "table2/sen"
 BASELINES = ("sn", "cin", "ccsn", "tsn", "opn")
 VARIANTS: dict[str, dict[str, Any]] = {
     "base": {},
+    "cut at downbeats": {"segmentation": "downbeat"},
     "cuts not drawn anew": {"redraw": False},
     "recoloured": {"recolour": True},
     "spec_augment": {"spec_augment": True},
@@ -89,9 +90,10 @@ def row_of(variant: str, folder: Path, manifest: Manifest) -> dict[str, Any]:
     """What a variant reached."""
     from experiments.checkpoints import read_history
     from experiments.configs import Run
-    from experiments.training import training_clips
+    from experiments.training import clips_of, training_clips
 
     facts = json.loads((folder / "run.json").read_text(encoding="ascii"))
+    run = Run.from_json(facts["run"])
     history = pd.DataFrame(list(read_history(folder / "history.csv"))).astype(float)
     best = history.loc[history["valid_global"].idxmax()]
     return {
@@ -103,9 +105,9 @@ def row_of(variant: str, folder: Path, manifest: Manifest) -> dict[str, Any]:
         "epochs": len(history),
         "loss": history["loss"].iloc[-1],
         "accuracy": history["accuracy"].iloc[-1],
-        "clips": training_clips(Run.from_json(facts["run"]), manifest),
+        "clips": training_clips(run, manifest),
         "preset": facts["run"]["preset"],
-        "puzzles": manifest.clips("valid"),
+        "puzzles": clips_of(run, manifest, "valid"),
         "corpus": manifest.content["corpus"]["name"],
         "corpus_hash": manifest.content["corpus"]["hash"][:12],
         "records": manifest.hash[:8],

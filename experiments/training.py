@@ -135,7 +135,7 @@ def train(
     """Train a run, or go on with it from its last checkpoint."""
     check_memory(run)
     for split in ("train", "valid"):
-        if not _clips(manifest, split, run):
+        if not clips_of(run, manifest, split):
             raise RecordsError(
                 f"The {split} split of {manifest.folder} has no clips for {run.segmentation} cuts, n = {run.n}."
             )
@@ -247,7 +247,7 @@ def training_batches(run: Run, manifest: Manifest, epoch: int, full_batches: boo
 
 def training_clips(run: Run, manifest: Manifest) -> int:
     """How many clips a pass sees."""
-    return math.ceil(run.share * _clips(manifest, "train", run))
+    return math.ceil(run.share * clips_of(run, manifest, "train"))
 
 
 def _spec_augment(batch: Fragments) -> Fragments:
@@ -317,5 +317,6 @@ def _is_done(run: Run, progress: Progress) -> bool:
     return bool(run.patience) and progress.epoch - 1 - progress.best_epoch >= run.patience
 
 
-def _clips(manifest: Manifest, split: str, run: Run) -> int:
+def clips_of(run: Run, manifest: Manifest, split: str) -> int:
+    """How many clips of a split can be cut as in this run."""
     return manifest.content["splits"][split]["games"].get(f"{run.segmentation}/{run.n}", 0)
