@@ -1,14 +1,8 @@
-"""Convolution and maximum pooling in one, without the large tensor in between.
+"""Convolution and maximum pooling before normalisation and ReLU, which then have a ninth of the values to work on.
 
-A pooled value is the maximum of nine values of the convolution. Each of the nine is a convolution of its own, with the
-pooling's step as its stride, so the maximum can be taken over nine small tensors: on a CPU that is several times as
-fast as a full-sized convolution, normalisation, ReLU and pooling. Batch normalisation needs the moments of all values,
-which are added up on the way, and can itself wait until after the pooling: it only shifts and scales, and for a channel
-whose scale is negative the kernel's sign is turned around first (`layers.ConvBlock` does that).
+Batch normalisation needs the moments of all values, but can itself wait until after the pooling: it only shifts and
+scales, and for a channel whose scale is negative the kernel's sign is turned around first (by `layers.ConvBlock`).
 """
-
-from collections.abc import Callable
-from typing import Any
 
 import tensorflow as tf
 
@@ -48,38 +42,7 @@ def convolve_and_pool(x: tf.Tensor, kernel: tf.Tensor, pool: int = 3) -> tuple[t
 
     [B, H, W, C], [3, 3, C, F] -> [B, H / pool, W / pool, F], [F], [F].
     """
-    height, width = int(x.shape[1]), int(x.shape[2])
-    phases = [(i, j) for i in range(pool) for j in range(pool)]
-    strides = [1, pool, pool, 1]
-
-    def seen(padded: tf.Tensor, i: int, j: int) -> tf.Tensor:
-        """What the convolution of a phase sees: from its first place to the end of its last."""
-        return padded[:, i : i + height - pool + 3, j : j + width - pool + 3]
-
-    @tf.custom_gradient
-    def run(x: tf.Tensor, kernel: tf.Tensor) -> tuple[Any, Callable[..., Any]]:
-        padded = tf.pad(x, [[0, 0], [1, 1], [1, 1], [0, 0]])
-        values = [tf.nn.conv2d(seen(padded, i, j), kernel, strides, "VALID") for i, j in phases]
-        highest = values[0]
-        for value in values[1:]:
-            highest = tf.maximum(highest, value)
-        exact = [precise(value) for value in values]
-        total = tf.add_n([tf.reduce_sum(value, [0, 1, 2]) for value in exact])
-        squares = tf.add_n([tf.reduce_sum(tf.square(value), [0, 1, 2]) for value in exact])
-
-        def gradient(d_highest: tf.Tensor, d_total: tf.Tensor, d_squares: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            d_kernels, d_padded = [], []
-            for (i, j), value in zip(phases, values, strict=True):
-                d_sums = d_total + (2.0 * d_squares) * precise(value)
-                d_value = tf.where(tf.equal(value, highest), d_highest, 0.0) + tf.cast(d_sums, value.dtype)
-                own = seen(padded, i, j)
-                d_kernels.append(
-                    tf.compat.v1.nn.conv2d_backprop_filter(own, tf.shape(kernel), d_value, strides, "VALID")
-                )
-                d_own = tf.compat.v1.nn.conv2d_backprop_input(tf.shape(own), kernel, d_value, strides, "VALID")
-                d_padded.append(tf.pad(d_own, [[0, 0], [i, pool - 1 - i], [j, pool - 1 - j], [0, 0]]))
-            return tf.add_n(d_padded)[:, 1 : 1 + height, 1 : 1 + width], tf.add_n(d_kernels)
-
-        return (highest, total, squares), gradient
-
-    return run(x, kernel)
+    values = tf.nn.conv2d(x, kernel, 1, "SAME")
+    exact = precise(values)
+    sums = tf.reduce_sum(exact, [0, 1, 2]), tf.reduce_sum(tf.square(exact), [0, 1, 2])
+    return tf.nn.max_pool(values, pool, pool, "VALID"), *sums

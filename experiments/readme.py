@@ -58,11 +58,21 @@ def boundary_table(rows: list[dict[str, str]]) -> list[str]:
 
 
 def study_table(rows: list[dict[str, str]]) -> list[str]:
-    """Ways to train, the longest trained and then the best first."""
-    lines = ["", "| changed | validation | best epoch | of |", "|---|---|---|---|"]
+    """Ways to train, the longest trained and then the best first; the last columns are other music."""
+    other = list(rows[0])[list(rows[0]).index("valid_global_6") + 1 :] if rows else []
+    heads = ["changed", "passes", "n = 3", "best after", "n = 6", *(f"{name}, n = 3" for name in other)]
+    lines = ["", f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
     for row in sorted(rows, key=lambda row: (-int(row["epochs"]), -float(row["valid_global"]))):
-        value = f"{float(row['valid_pairwise']):.3f} ({float(row['valid_global']):.3f})"
-        lines.append(f"| {row['variant']} | {value} | {row['best_epoch']} | {row['epochs']} |")
+        cells = [
+            row["variant"],
+            row["epochs"],
+            f"{float(row['valid_pairwise']):.3f} ({float(row['valid_global']):.3f})",
+        ]
+        cells += [
+            row["best_epoch"],
+            *(f"{float(row[name]):.3f}" if row[name] else "" for name in ("valid_global_6", *other)),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
     return [*lines, ""]
 
 

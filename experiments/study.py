@@ -1,10 +1,11 @@
 """How SEN is best trained, judged by validation puzzles only: `make study`, or
 
-    python -m experiments.study --data=data --only=base,recolour
+    python -m experiments.study --data=data --only=base,recoloured --other=data-rest,data-rwc
 
 Each variant changes one thing of the run `table2/sen` and trains for the same few epochs (with less music for as many
-more as make the same number of steps); results/study.csv says how well each does. The winners are the defaults of
-experiments/configs.py and of the preset `compact`. Stopped at any time, the same command goes on where it was.
+more as make the same number of steps); results/study.csv says how well each does with three and with six pieces, and
+with three of other music, whose validation split plays too. The winners are the defaults of experiments/configs.py and
+of the preset `compact`. Stopped at any time, the same command goes on where it was.
 """
 
 import json
@@ -15,8 +16,10 @@ from typing import Any
 import pandas as pd
 from absl import flags
 
+from djnet import metrics
 from djnet.files import whole_file
 from djnet.records import Manifest
+from djnet.spec import seconds_to_hops
 from preprocessing import job
 
 BASE = "table2/sen"
@@ -35,8 +38,11 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "zeros at the edges": {"ablation": {"edges": "zeros"}},
     "dropout 0.5": {"ablation": {"dropout": 0.5}},
     "two matrices": {"ablation": {"two_matrices": True}},
-    "window 0.75 s": {"ablation": {"window_seconds": 0.75}},
+    "window 0.4 s": {"ablation": {"window_seconds": 0.418}},
+    "window 0.8 s": {"ablation": {"window_seconds": 0.836}},
     "window 3 s": {"ablation": {"window_seconds": 2.926}},
+    "overlapping": {"protocol": "overlapping"},
+    "overlapping, window 0.8 s": {"protocol": "overlapping", "ablation": {"window_seconds": 0.836}},
     "half as wide": {"ablation": {"tower": (32, 64, 128), "convnet": (16, 32, 64), "dense": (256, 256)}},
     "twice as wide": {"ablation": {"tower": (128, 256, 512), "convnet": (64, 128, 256), "dense": (1024, 1024)}},
     "half of the music": {"share": 1 / 2},
@@ -56,6 +62,7 @@ def define_flags() -> None:
     flags.DEFINE_string("runs", "runs/study", "Folder for the runs of the study.")
     flags.DEFINE_string("output", "results", "Folder for study.csv.")
     flags.DEFINE_list("only", [], f"Only these variants: {', '.join(VARIANTS)}.")
+    flags.DEFINE_list("other", [], "Folders of records of other music, whose validation puzzles are played too.")
     flags.DEFINE_integer("epochs", 20, "Passes over the training clips, the same for every variant.", lower_bound=1)
 
 
@@ -72,6 +79,7 @@ def main(argv: Sequence[str]) -> None:
     if unknown := set(given.only) - set(VARIANTS):
         raise job.JobError(f"--only: no variant {min(unknown)!r}; there are {', '.join(VARIANTS)}.")
     manifest = Manifest.read(Path(given.data).expanduser())
+    others = [Manifest.read(Path(folder).expanduser()) for folder in given.other]
     runs, path = Path(given.runs).expanduser(), Path(given.output).expanduser() / "study.csv"
     for name in given.only or VARIANTS:
         epochs = round(given.epochs / VARIANTS[name].get("share", 1))
@@ -82,11 +90,29 @@ def main(argv: Sequence[str]) -> None:
             train(run, manifest, folder, on_epoch=lambda row: print(row, flush=True))
         except TrainingError as error:
             raise job.JobError(str(error)) from error
-        write(path, row_of(name, folder, manifest))
+        write(path, row_of(name, folder, manifest, others))
     print(f"-> {path}")
 
 
-def row_of(variant: str, folder: Path, manifest: Manifest) -> dict[str, Any]:
+def solved(folder: Path, run: Any, manifest: Manifest, other: Manifest, n: int) -> float:
+    """Share of a corpus' validation puzzles of n pieces that the best weights of a run put in order."""
+    from djnet import scoring
+    from djnet.games import jigsaws
+    from djnet.pairs import LISTWISE
+    from djnet.pretrained import read_model
+
+    if run.model in LISTWISE and n != 3:
+        return float("nan")
+    gap = seconds_to_hops(run.gap_seconds)
+    puzzles = list(jigsaws(other, "valid", run.segmentation, n, run.protocol, gap))
+    if not puzzles:
+        return float("nan")
+    orders = scoring.solve_puzzles(read_model(folder / "best.keras"), puzzles, manifest.mean, manifest.std)
+    right = [metrics.global_accuracy(order, p.truth) for order, p in zip(orders, puzzles, strict=True)]
+    return round(sum(right) / len(right), 5)
+
+
+def row_of(variant: str, folder: Path, manifest: Manifest, others: Sequence[Manifest] = ()) -> dict[str, Any]:
     """What a variant reached."""
     from experiments.checkpoints import read_history
     from experiments.configs import Run
@@ -113,6 +139,8 @@ def row_of(variant: str, folder: Path, manifest: Manifest) -> dict[str, Any]:
         "records": manifest.hash[:8],
         "seed": facts["run"]["seed"],
         "commit": facts["commit"],
+        "valid_global_6": solved(folder, run, manifest, manifest, 6),
+        **{other.content["corpus"]["name"]: solved(folder, run, manifest, other, 3) for other in others},
     }
 
 

@@ -16,11 +16,12 @@ def test_every_variant_is_a_possible_run_and_only_the_base_changes_nothing(name)
 def test_a_study_says_what_a_variant_reached(records, tmp_path):
     """With less music for as many more passes."""
     places = [f"--data={records.folder}", f"--runs={tmp_path / 'runs'}", f"--output={tmp_path}"]
-    command = [sys.executable, "-m", "experiments.study", *places, "--epochs=1"]
+    command = [sys.executable, "-m", "experiments.study", *places, "--epochs=1", f"--other={records.folder}"]
     done = subprocess.run([*command, "--only=half of the music"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     (row,) = pd.read_csv(tmp_path / "study.csv").to_dict("records")
     assert row["variant"] == "half of the music" and row["epochs"] == 2 and 0 <= row["valid_global"] <= 1
+    assert row[records.content["corpus"]["name"]] == row["valid_global"] and 0 <= row["valid_global_6"] <= 1
     assert row["clips"] == -(-records.clips("train") // 2)
     done = subprocess.run([*command, "--only=deeper"], capture_output=True, text=True)
     assert done.returncode == 2 and "no variant 'deeper'" in done.stderr
