@@ -41,7 +41,7 @@ _RECOMPUTE = flags.DEFINE_bool("recompute", False, "Take the answers from predic
 def main(argv: Sequence[str]) -> None:
     """Play, write, print."""
     job.import_quietly("tensorflow")
-    from experiments import errors, packages, tables
+    from experiments import errors, jigsaw_errors, packages, tables
     from experiments.arena import Arena
 
     if len(argv) > 1:
@@ -74,6 +74,9 @@ def main(argv: Sequence[str]) -> None:
         is_main = (_PROTOCOL.value, _SEED.value, _TEST_DATA.value) == ("isolated", 0, None)
         if table == "3" and is_main and (found := packages.by_package(arena, rows, manifest)) is not None:
             print(f"Accuracy by package -> {packages.write(output, found)}\n")
+        if table == "3" and (summary := jigsaw_errors.summary(arena, rows)):
+            tables.write(output / "jigsaw_errors.csv", summary)
+            print(f"Errors of jigsaws -> {output / 'jigsaw_errors.csv'}\n")
         if table == "4" and (analysis := errors.analyse(arena, tables.CELLS[table], rows)) is not None:
             print(f"Errors of sequencing -> {errors.write(output, analysis)}\n")
 
