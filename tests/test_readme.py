@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.readme import DOCUMENTS, ROOT, boundary_table, filled, results_table, study_table
+from experiments.readme import DOCUMENTS, ROOT, boundary_table, card_table, filled, results_table, study_table
 from preprocessing.job import JobError
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -53,6 +53,7 @@ def test_a_table_of_results_shows_what_was_played():
     lines = results_table([row, row | {"method": "sn"}, row | {"global": "0.81", "seed": "1"}])
     assert "| jigsaw | x | x | x | 0.912 (0.800) | 0.700 to 0.900 | x | 0.996 (0.994) | 0.912 (0.810) |" in lines
     assert "| jigsaw | x | x | sn | 0.912 (0.800) | 0.700 to 0.900 | x | 0.996 (0.994) |  |" in lines
+    assert not any("| sn |" in line for line in card_table([row | {"method": "sen"}, row | {"method": "sn"}]))
     assert results_table([]) == ["Not played yet: `make evaluate`."]
 
 
