@@ -42,7 +42,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "window 0.8 s": {"ablation": {"window_seconds": 0.836}},
     "window 3 s": {"ablation": {"window_seconds": 2.926}},
     "overlapping": {"protocol": "overlapping"},
-    "overlapping, window 0.8 s": {"protocol": "overlapping", "ablation": {"window_seconds": 0.836}},
+    "overlapping with window 0.8 s": {"protocol": "overlapping", "ablation": {"window_seconds": 0.836}},
     "half as wide": {"ablation": {"tower": (32, 64, 128), "convnet": (16, 32, 64), "dense": (256, 256)}},
     "twice as wide": {"ablation": {"tower": (128, 256, 512), "convnet": (64, 128, 256), "dense": (1024, 1024)}},
     "half of the music": {"share": 1 / 2},
