@@ -176,13 +176,18 @@ class Manifest:
 
     @property
     def hash(self) -> str:
-        """A hash of everything in the folder."""
+        """A hash of everything in the folder, to the last bit."""
         return digest_json(self.content)
 
     @property
+    def origin(self) -> str:
+        """A hash of the music and of what was done to it: the same on machines that round differently."""
+        return digest_json({name: self.content[name] for name in ("version", "features", "corpus", "settings")})
+
+    @property
     def name(self) -> str:
-        """The corpus and the beginning of the hash, for people."""
-        return f"{self.content['corpus']['name']} {self.hash[:8]}"
+        """The corpus and the beginning of the records' origin, for people."""
+        return f"{self.content['corpus']['name']} {self.origin[:8]}"
 
     @property
     def mean(self) -> np.ndarray:

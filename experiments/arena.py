@@ -260,7 +260,7 @@ class Arena:
         return [
             (facts["run"]["epochs"], path.parent, facts)
             for path in sorted(paths)
-            if (facts := json.loads(path.read_text(encoding="ascii")))["records"] == self._manifest.hash
+            if (facts := json.loads(path.read_text(encoding="ascii")))["records"] == self._manifest.origin
             and facts["finished"]
             and Run.from_json(facts["run"]).row == run.row
         ]

@@ -44,7 +44,7 @@ class Progress:
 def claim(run: Run, manifest: Manifest, folder: Path) -> None:
     """Write run.json, or make sure that the folder belongs to this run and this music."""
     path = folder / "run.json"
-    facts = {"run": run.to_json(), "corpus": manifest.content["corpus"], "records": manifest.hash}
+    facts = {"run": run.to_json(), "corpus": manifest.content["corpus"], "records": manifest.origin}
     if (folder / "checkpoint.npz").exists():
         found = json.loads(path.read_text(encoding="ascii"))
         for name, value in facts["run"].items():
@@ -73,7 +73,7 @@ def finish(folder: Path, progress: Progress) -> None:
 
 def run_folder(output: Path, manifest: Manifest, run: Run) -> Path:
     """Where a run lives: runs on other music have a folder of their own."""
-    return output / f"{manifest.content['corpus']['name']}-{manifest.hash[:8]}" / run.name
+    return output / f"{manifest.content['corpus']['name']}-{manifest.origin[:8]}" / run.name
 
 
 def commit() -> str:

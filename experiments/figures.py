@@ -61,7 +61,7 @@ def figures(manifest: Manifest, runs: Path, results: Path) -> Iterator[tuple[str
         if not (results / "study.csv").is_file():
             raise MissingError(f"{results / 'study.csv'} is missing: make study")
         rows = read_study(results / "study.csv")
-        return rows[rows.records == manifest.hash[:8]]
+        return rows[rows.records == manifest.origin[:8]]
 
     # The liveliest clip makes the clearest picture.
     clip = max(clips[:40], key=lambda clip: float(np.abs(np.diff(clip.mel.astype(np.float32), axis=0)).mean()))
@@ -86,7 +86,7 @@ def find_histories(manifest: Manifest, runs: Path) -> dict[str, dict[str, pd.Dat
     longest: dict[tuple[Any, ...], pd.DataFrame] = {}
     for path in sorted(runs.glob("*/*/run.json")):
         facts = json.loads(path.read_text(encoding="ascii"))
-        if facts["records"] == manifest.hash and facts["finished"]:
+        if facts["records"] == manifest.origin and facts["finished"]:
             row, history = Run.from_json(facts["run"]).row, pd.read_csv(path.parent / "history.csv")
             if len(history) > len(longest.get(row, ())):
                 longest[row] = history

@@ -85,7 +85,7 @@ def main(argv: Sequence[str]) -> None:
         epochs = round(given.epochs / VARIANTS[name].get("share", 1))
         run = experiment(BASE, epochs=epochs, **VARIANTS[name])
         print(f"{name}: {run.name}", flush=True)
-        folder = runs / manifest.hash[:8] / f"{name.replace(' ', '-')}-epochs={epochs}"
+        folder = runs / manifest.origin[:8] / f"{name.replace(' ', '-')}-epochs={epochs}"
         try:
             train(run, manifest, folder, on_epoch=lambda row: print(row, flush=True))
         except TrainingError as error:
@@ -136,7 +136,7 @@ def row_of(variant: str, folder: Path, manifest: Manifest, others: Sequence[Mani
         "puzzles": clips_of(run, manifest, "valid"),
         "corpus": manifest.content["corpus"]["name"],
         "corpus_hash": manifest.content["corpus"]["hash"][:12],
-        "records": manifest.hash[:8],
+        "records": manifest.origin[:8],
         "seed": facts["run"]["seed"],
         "commit": facts["commit"],
         "valid_global_6": solved(folder, run, manifest, manifest, 6),

@@ -67,7 +67,7 @@ def test_what_is_missing_is_said(records, tmp_path):
 
 
 def test_learning_curves_are_those_of_finished_runs_on_these_records(records, tmp_path):
-    for epochs, finished, of in ((2, True, records.hash), (3, False, records.hash), (4, True, "other")):
+    for epochs, finished, of in ((2, True, records.origin), (3, False, records.origin), (4, True, "other")):
         folder = tmp_path / "synthetic" / str(epochs)
         folder.mkdir(parents=True)
         facts = {"run": Run("sen", epochs=epochs).to_json(), "records": of, "finished": finished}

@@ -111,6 +111,13 @@ def test_a_changed_manifest_is_refused(records, tmp_path, change, message):
         Manifest.read(manifest.folder)
 
 
+def test_the_origin_is_the_same_where_rounding_differs(records):
+    rounded = Manifest(records.folder, records.content | {"mean": [x + 1e-7 for x in records.content["mean"]]})
+    assert rounded.origin == records.origin and rounded.hash != records.hash
+    settings = records.content["settings"] | {"seed": 1}
+    assert Manifest(records.folder, records.content | {"settings": settings}).origin != records.origin
+
+
 def test_an_unknown_split(records):
     with pytest.raises(ValueError, match="Unknown split 'dev'"):
         records.clips("dev")
