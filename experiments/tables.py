@@ -77,6 +77,7 @@ def _table4(game: str) -> list[Cell]:
     if game == "jigsaw":  # each on puzzles cut as in its training
         return [cell for row in rows for cell in _group(game, row[1], 8, [row, _variant(row[1])], ("sen", row[1]))]
     rows += [*_other_rules("downbeat", "table4/downbeat"), _variant("fixed"), _variant("downbeat")]
+    rows += [(model, "downbeat", f"table3/downbeat/{model}", None) for model in ("sn", "cin")]
     return _group(game, "", 0, rows, ("sen", "downbeat"))
 
 
