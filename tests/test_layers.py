@@ -58,7 +58,7 @@ def test_batch_norm_sees_no_padding():
     assert np.allclose(masked.mean, plain.mean, atol=1e-6) and np.allclose(masked.variance, plain.variance, atol=1e-6)
 
 
-@pytest.mark.parametrize("channels", [1, 5])
+@pytest.mark.parametrize("channels", [1, 2, 5])
 @pytest.mark.parametrize("training", [True, False])
 def test_the_fused_block_is_the_plain_one(channels, training):
     """Convolution and pooling in one: same values, gradients and moments, also for channels with a negative scale."""
