@@ -99,6 +99,7 @@ def draw_learning(histories: dict[str, dict[str, pd.DataFrame]]) -> Any:
             style = "-" if i < len(COLOURS) else "--"
             axes.plot(rows.epoch + 1, rows.valid_global, style, color=COLOURS[i % len(COLOURS)], label=name)
         axes.set(title=title, xlabel="epoch", ylim=(0, 1))
+        axes.xaxis.get_major_locator().set_params(integer=True)
         axes.legend(loc="lower right", fontsize=7, ncols=2)
     panels[0].set_ylabel("global accuracy, validation, n = 3")
     return figure
