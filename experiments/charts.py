@@ -118,7 +118,7 @@ def draw_corpus(study: pd.DataFrame) -> Any:
     axes.plot(rows.clips, rows.valid_global, "o-", color=COLOURS[0], label="puzzles, other music (validation, n = 3)")
     axes.plot(rows.clips, rows.accuracy, "s--", color=COLOURS[1], label="pairs, the music of training")
     axes.set(xscale="log", xlabel="training clips", ylabel="accuracy", ylim=(0, 1))
-    axes.set_xticks(rows.clips, rows.clips.astype(str))
+    axes.set_xticks(rows.clips, rows.clips.astype(int).astype(str))
     axes.minorticks_off()
     axes.legend(loc="lower right", fontsize=8)
     return figure

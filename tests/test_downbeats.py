@@ -54,7 +54,8 @@ def test_the_decoder_finds_madmoms_path_and_probability(seed, frames, sharpness)
     for beats in beat_decoder.BEATS_PER_BAR:
         path, probability = _madmoms_path(heard, beats)
         ours, our_probability = beat_decoder._best_path(heard, beat_decoder._bar(beats, 100))
-        assert np.array_equal(ours, path) and our_probability == probability
+        # The logarithms of the two differ in the last bit on some processors.
+        assert np.array_equal(ours, path) and our_probability == pytest.approx(probability, rel=1e-12)
 
 
 def test_beats_of_a_song_with_known_beats(song):
