@@ -47,9 +47,9 @@ def claim(run: Run, manifest: Manifest, folder: Path) -> None:
     facts = {"run": run.to_json(), "corpus": manifest.content["corpus"], "records": manifest.origin}
     if (folder / "checkpoint.npz").exists():
         found = json.loads(path.read_text(encoding="ascii"))
+        before = Run.from_json(found["run"]).to_json()
         for name, value in facts["run"].items():
-            if found["run"].get(name) != value:
-                was = found["run"].get(name)
+            if (was := before[name]) != value:
                 raise TrainingError(
                     f"{folder} belongs to a run with {name} = {was}, not {value}: choose another --output."
                 )
