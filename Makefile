@@ -31,7 +31,7 @@ preprocess: $(INSTALLED) ## music -> records in DATA: CORPUS=small|medium|full|s
 
 train: $(INSTALLED) ## train SEN on what is in DATA, cut at equal lengths and at downbeats: EPOCHS=30
 	@$(BIN)/python -m experiments.train --experiment=table4/fixed,table4/downbeat --data="$(DATA)" --output="$(RUNS)" --epochs=$(EPOCHS) $(FLAGS)
-	@echo "Trained: see $(RUNS)/. For more: make preprocess train CORPUS=medium EPOCHS=20, or $(BIN)/python -m experiments.train --help"
+	@echo "Trained: see $(RUNS)/. For more: make preprocess train CORPUS=medium EPOCHS=40, or $(BIN)/python -m experiments.train --help"
 
 evaluate: $(INSTALLED) ## play the games on the test split with what is in RUNS, write the tables to RESULTS
 	@$(BIN)/python -m preprocessing.mixes --data="$(DATA)" || true

@@ -32,13 +32,12 @@ class Job:
 
 
 def jobs(names: Sequence[str], seeds: int) -> list[Job]:
-    """What is to be trained: all rows isolated, equal cuts also overlapping, some with more seeds.
+    """What is to be trained: all rows isolated, the paper's with equal cuts also overlapping, some with more seeds.
 
     With a gap at every cut fragments share no samples either way, so the run that is trained so is isolated only.
     """
     found = [Job(name, "isolated", 0) for name in names]
-    both = ("table2/", "table3/fixed/", "two_matrices/fixed")
-    found += [Job(name, "overlapping", 0) for name in names if name.startswith(both)]
+    found += [Job(name, "overlapping", 0) for name in names if name.startswith(("table2/", "table3/fixed/"))]
     return found + [Job(name, "isolated", seed) for seed in range(1, seeds) for name in names if name in SEEDED]
 
 

@@ -32,7 +32,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "spec_augment": {"spec_augment": True},
     "rate 0.02": {"learning_rate": 0.02},
     "rate 0.1": {"learning_rate": 0.1},
-    "two cycles": {"cycles": 2},
     "adam": {"optimiser": "adam", "learning_rate": 0.001},
     "batches of 8": {"batch_clips": 8},
     "batches of 16": {"batch_clips": 16},

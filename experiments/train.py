@@ -53,7 +53,6 @@ _FIELDS: dict[str, tuple[Any, str]] = {
     "warmup_steps": (flags.DEFINE_integer, "Steps until the highest learning rate."),
     "batch_clips": (flags.DEFINE_integer, "Clips a step; each has six pairs."),
     "epochs": (flags.DEFINE_integer, "Passes over the training clips."),
-    "cycles": (flags.DEFINE_integer, "Times that the learning rate rises and falls in these passes."),
     "patience": (flags.DEFINE_integer, "Stop after so many epochs without a better validation score; 0 never."),
     "l2": (flags.DEFINE_float, "Weight of the L2 penalty."),
     "redraw": (flags.DEFINE_bool, "Draw the cuts anew in every epoch, within the few seconds more that records hold."),

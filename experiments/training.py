@@ -289,9 +289,7 @@ def validate(model: keras.Model, run: Run, manifest: Manifest, split: str = "val
 
 
 def learning_rate(run: Run, step: int, steps: int) -> float:
-    """A short linear rise, then half a cosine down to a hundredth; all over again in every cycle."""
-    steps //= run.cycles
-    step %= steps
+    """A short linear rise, then half a cosine down to a hundredth."""
     if step < run.warmup_steps:
         return run.learning_rate * (step + 1) / run.warmup_steps
     done = (step - run.warmup_steps) / max(1, steps - run.warmup_steps)
