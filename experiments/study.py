@@ -153,8 +153,8 @@ def read(path: Path) -> pd.DataFrame:
 
 
 def write(path: Path, row: dict[str, Any]) -> None:
-    """Add a row, in place of the one of the same variant, epochs and records."""
-    key = ["variant", "epochs", "records", "seed"]
+    """Add a row, in place of the one of the same variant, optimiser, epochs and records."""
+    key = ["variant", "optimiser", "epochs", "records", "seed"]
     rows = pd.DataFrame([row])
     if path.exists():
         old = read(path)
