@@ -109,10 +109,7 @@ def draw_corpus(study: pd.DataFrame) -> Any:
     """Accuracy against the amount of music that was trained with, for the same number of steps."""
     rows = study[(study.variant == "base") | study.variant.str.endswith("of the music")]
     rows = rows.assign(steps=rows.clips * rows.epochs).sort_values("clips")
-    alike = [
-        rows[(rows.optimiser == base.optimiser) & ((rows.steps - base.steps).abs() < 0.01 * base.steps)]
-        for base in rows[rows.variant == "base"].itertuples()
-    ]
+    alike = [rows[(rows.steps - steps).abs() < 0.01 * steps] for steps in rows[rows.variant == "base"].steps]
     rows = max(alike, key=len, default=rows[:0])
     if len(rows) < 2:
         raise MissingError("study.csv has no variants with less music: make study")

@@ -66,12 +66,11 @@ def boundary_table(rows: list[dict[str, str]]) -> list[str]:
 def study_table(rows: list[dict[str, str]]) -> list[str]:
     """Ways to train, the longest trained and then the best first; the last columns are other music."""
     other = list(rows[0])[list(rows[0]).index("valid_global_6") + 1 :] if rows else []
-    heads = ["changed", "optimiser", "passes", "n = 3", "best after", "n = 6", *(f"{name}, n = 3" for name in other)]
+    heads = ["changed", "passes", "n = 3", "best after", "n = 6", *(f"{name}, n = 3" for name in other)]
     lines = ["", f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
     for row in sorted(rows, key=lambda row: (-int(row["epochs"]), -float(row["valid_global"]))):
         cells = [
             row["variant"],
-            row["optimiser"],
             row["epochs"],
             f"{float(row['valid_pairwise']):.3f} ({float(row['valid_global']):.3f})",
         ]

@@ -48,7 +48,7 @@ _FIELDS: dict[str, tuple[Any, str]] = {
     "segmentation": (flags.DEFINE_string, "Where clips are cut: fixed or downbeat."),
     "protocol": (flags.DEFINE_string, "isolated, or overlapping to let fragments share samples with their neighbours."),
     "preset": (flags.DEFINE_string, "Size of the network: paper or compact."),
-    "optimiser": (flags.DEFINE_string, "adam, or sgd with momentum 0.9, the paper's."),
+    "optimiser": (flags.DEFINE_string, "sgd (momentum 0.9, the paper's) or adam."),
     "learning_rate": (flags.DEFINE_float, "Highest learning rate; it rises, then falls along a cosine."),
     "warmup_steps": (flags.DEFINE_integer, "Steps until the highest learning rate."),
     "batch_clips": (flags.DEFINE_integer, "Clips a step; each has six pairs."),

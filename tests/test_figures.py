@@ -45,12 +45,13 @@ def test_pictures_of_tables(tmp_path):
     history = pd.DataFrame({"epoch": [0, 1], "valid_global": [0.2, 0.4]})
     _is_drawn(charts.draw_learning({"equal cuts": {"sen": history, "sn": history}}), tmp_path)
     scores = {"valid_global": 0.5, "accuracy": 0.6}
-    base = {"variant": "base", "clips": 100, "epochs": 4, "optimiser": "adam"} | scores
-    half = base | {"variant": "half of the music", "clips": 50, "epochs": 8}
-    others = [base | {"variant": "sgd"}, base | {"epochs": 8}, half | {"optimiser": "sgd"}]
-    _is_drawn(charts.draw_corpus(pd.DataFrame([base, half, *others])), tmp_path)
+    base = {"variant": "base", "clips": 100, "epochs": 4} | scores
+    half = {"variant": "half of the music", "clips": 50, "epochs": 8} | scores
+    _is_drawn(
+        charts.draw_corpus(pd.DataFrame([base, half, base | {"variant": "adam"}, base | {"epochs": 8}])), tmp_path
+    )
     with pytest.raises(charts.MissingError, match="no variants with less music"):
-        charts.draw_corpus(pd.DataFrame([base, half | {"epochs": 4}, half | {"optimiser": "sgd"}]))  # not alike
+        charts.draw_corpus(pd.DataFrame([base, half | {"epochs": 4}]))  # half the steps: not to be compared
 
 
 def test_what_is_missing_is_said(records, tmp_path):

@@ -28,7 +28,7 @@ def test_a_study_says_what_a_variant_reached(records, tmp_path):
 
 
 def test_a_row_is_replaced_and_not_doubled(tmp_path):
-    row = {"variant": "base", "optimiser": "adam", "epochs": 8, "records": "12345678", "seed": 0}
+    row = {"variant": "base", "epochs": 8, "records": "12345678", "seed": 0}
     for name, score in (("base", 0.1), ("adam", 0.2), ("base", 0.3)):
         write(tmp_path / "study.csv", row | {"variant": name, "valid_global": score})
     found = pd.read_csv(tmp_path / "study.csv")

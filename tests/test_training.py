@@ -18,7 +18,7 @@ from djnet.models import MODELS
 from djnet.models import build as build_model
 from djnet.records import Manifest, RecordsError
 from experiments.checkpoints import TrainingError, read_history
-from experiments.configs import ABLATIONS, BATCHES, EXPERIMENTS, RATES, Run, experiment
+from experiments.configs import ABLATIONS, BATCHES, EXPERIMENTS, Run, experiment
 from experiments.training import Trainer, check_memory, learning_rate, train, validate
 from preprocessing.build import build
 from preprocessing.clips import Settings
@@ -281,5 +281,3 @@ def test_another_model_brings_its_own_batches_and_other_cuts_their_passes():
     assert experiment("table2/sen", model="sn", batch_clips=2).batch_clips == 2
     assert experiment("table2/sen", segmentation="downbeat") == experiment("table4/downbeat")
     assert experiment("table2/sen", segmentation="downbeat", epochs=3).epochs == 3
-    assert experiment("table2/sen", optimiser="sgd").learning_rate == RATES["sgd"]
-    assert experiment("table2/sen", optimiser="sgd", learning_rate=0.01).learning_rate == 0.01
