@@ -169,6 +169,7 @@ class Arena:
             "paper_global": cell.paper[1] if cell.paper else "",
             "commit": self._commit,
             "trained_commit": "",
+            "passes": "",
             "reason": game.reason,
         }
         if game.reason:
@@ -200,15 +201,16 @@ class Arena:
             about, answers = predictions.read(path)
             if about.get("cell") != key or about.get("puzzles") != puzzles:
                 return f"{path.name} holds predictions of another run"
-            row["trained_commit"] = about["trained_commit"]
+            row |= {name: about.get(name, "") for name in ("trained_commit", "passes")}
             return answers
-        about = {"cell": key, "puzzles": puzzles, "weights": "", "trained_commit": ""}
+        about = {"cell": key, "puzzles": puzzles, "weights": "", "trained_commit": "", "passes": ""}
         if cell.method not in REFERENCES:
             network = self.network(cell.experiment)
             if isinstance(network, str):
                 return network
-            about |= {"weights": network.weights, "trained_commit": network.facts["commit"]}
-            row["trained_commit"] = network.facts["commit"]
+            training = {"trained_commit": network.facts["commit"], "passes": network.facts["run"]["epochs"]}
+            about |= {"weights": network.weights, **training}
+            row |= training
         answers = self._play(cell, game)
         if path is not None:
             predictions.write(path, about, answers)

@@ -82,6 +82,7 @@ def test_three_games_from_records_to_tables_and_a_second_run_the_same(records, r
     assert "no finished run" in games.loc[("sequencing", "sen", "downbeat"), "reason"]
     packages = pd.read_csv(tmp_path / "one" / "packages.csv")
     jigsaws = pd.read_csv(tmp_path / "one" / "table3.csv").query("method == 'sen' and segmentation == 'fixed'")
+    assert set(jigsaws.passes) == {1}
     for n, puzzles, solved in zip(jigsaws.n, jigsaws.puzzles, jigsaws["global"], strict=True):
         if len(own := packages[packages.n == n]):
             assert own.puzzles.sum() == puzzles
