@@ -175,6 +175,7 @@ def test_answers_to_a_puzzle_can_be_heard_with_their_joins(report, watched):
     assert page.locator("#hearing details").count() == 2
     first = page.locator("#hearing details").first
     first.locator("summary").click()
+    first.locator(".answer").first.wait_for()  # browsers tell of an opened part a little later
     assert first.locator(".answer").count() == 4
     assert first.locator(".answer").nth(0).locator(".mark.right .map").count() == 3
     assert first.locator(".answer").nth(1).locator(".mark.wrong").count() == 3
