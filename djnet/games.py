@@ -20,7 +20,8 @@ from djnet.spec import SAMPLE_RATE_HZ
 
 ANNOTATION_SUFFIXES = (".csv", ".cue", ".txt")
 SAME_AUDIO = 0.2  # pieces whose frames differ less on average are the same audio; unrelated ones differ by about 1
-ABOUT = "game.json"  # beside recordings: their name as a corpus, and, where all have the same, licence and credit
+# Beside recordings: their name as a corpus, and, where all have the same, licence and credit, or what they are made of.
+ABOUT = "game.json"
 _OVERHANG_SECONDS = 2.0  # the last part of an annotation may be that much longer than the audio
 
 
@@ -112,9 +113,15 @@ def read_about(folder: Path) -> dict[str, Any]:
 
 
 def fingerprint(path: Path, annotation: Path, limit: int | None = None) -> list[Any]:
-    """What makes a recording's puzzle this one: the music, and in how many parts it is."""
+    """What makes a recording's puzzle this one: the music, and in how many parts it is.
+
+    A mix that was made of known music (`made_of` in its folder's game.json) is known by that and by the order of its
+    parts: its samples differ in the last bit from machine to machine.
+    """
     parts = join_short(read_parts(annotation))[0][:limit]
-    return [path.name, audio.probe(path).content, len(parts)]
+    made_of = read_about(path.parent).get("made_of")
+    music = audio.probe(path).content if made_of is None else [made_of, *(part.label for part in parts)]
+    return [path.name, music, len(parts)]
 
 
 def corpus_hash(fingerprints: Sequence[list[Any]]) -> str:

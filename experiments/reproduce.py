@@ -3,23 +3,27 @@
     python -m experiments.reproduce --data=data --dry_run
     python -m experiments.reproduce --data=data --only=table2,boundary
 
-Trains what is not trained yet, one run after the other, then plays all games and writes all tables. Stopped at any
-time, the same command goes on where it was.
+Trains what is not trained yet, then plays all games and writes all tables. Stopped at any time, the same command goes
+on where it was. What a training says goes to log.txt in its run's folder.
 """
 
+import os
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from absl import flags
+from tqdm import tqdm
 
 from djnet.records import Manifest
 from preprocessing import job
 
 SEEDED = ("table2/sen", "table2/ccsn", "table4/downbeat")  # what is trained with more than one seed
-PAIRS_PER_SECOND = 250.0  # of a compact SEN on two cores, until a run of this folder tells better
+LOG = "log.txt"
+PAIRS_PER_SECOND = 300.0  # of a compact SEN on one core, until a run of this folder tells better
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,16 @@ class Job:
     experiment: str
     protocol: str
     seed: int
+
+
+@dataclass(frozen=True)
+class Training:
+    """A run that is not finished: its command, its folder, how many passes it has had and needs."""
+
+    command: list[str]
+    folder: Path
+    done: int
+    epochs: int
 
 
 def jobs(names: Sequence[str], seeds: int) -> list[Job]:
@@ -41,6 +55,56 @@ def jobs(names: Sequence[str], seeds: int) -> list[Job]:
     return found + [Job(name, "isolated", seed) for seed in range(1, seeds) for name in names if name in SEEDED]
 
 
+def train_all(trainings: Sequence[Training], at_once: int, passes: Callable[[Path], int]) -> None:
+    """Run trainings side by side, each on its share of the cores; `passes` tells how far a folder is.
+
+    On few cores that is faster than one after the other: a small network leaves a second core idle for a third of the
+    time. If one fails, or at Ctrl-C, all end, and go on from their checkpoints the next time.
+    """
+    waiting, shares = list(trainings), _shares(at_once)
+    running: dict[subprocess.Popen, tuple[Training, set[int]]] = {}
+    had = sum(training.done for training in trainings)
+    with tqdm(desc="train", total=sum(training.epochs for training in trainings), initial=had, unit="pass") as bar:
+        try:
+            while waiting or running:
+                while waiting and shares:
+                    process, share = _start(waiting[0], shares[-1]), shares.pop()
+                    running[process] = waiting.pop(0), share
+                time.sleep(0.5)
+                for process in [process for process in running if process.poll() is not None]:
+                    training, share = running.pop(process)
+                    shares.append(share)
+                    if process.returncode:
+                        raise job.JobError(_failure(training, process.returncode))
+                bar.set_postfix_str(", ".join(training.folder.name for training, _ in running.values()), refresh=False)
+                bar.update(sum(passes(training.folder) for training in trainings) - bar.n)
+        finally:
+            for process in running:
+                process.terminate()
+                process.wait()
+
+
+def _shares(at_once: int) -> list[set[int]]:
+    """The cores that each of several trainings gets; nothing where the system does not let us choose."""
+    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    return [set(cores[i::at_once]) for i in range(at_once)]
+
+
+def _start(training: Training, cores: set[int]) -> subprocess.Popen:
+    training.folder.mkdir(parents=True, exist_ok=True)
+    with open(training.folder / LOG, "ab") as log:
+        process = subprocess.Popen(training.command, stdout=log, stderr=subprocess.STDOUT)
+    if cores:  # before TensorFlow counts them
+        os.sched_setaffinity(process.pid, cores)
+    return process
+
+
+def _failure(training: Training, code: int) -> str:
+    said = (training.folder / LOG).read_text(encoding="utf-8", errors="replace").split("\n")
+    last = next((line.split("\r")[-1] for line in reversed(said) if line.strip()), "no word of why")
+    return f"{training.folder.name} ended with code {code}: {last.strip()} The same command goes on from here."
+
+
 def define_flags() -> None:
     """The flags of the command; not defined on import, since other modules with flags of their own use this one."""
     flags.DEFINE_string("data", "data", "Folder of records.")
@@ -50,6 +114,7 @@ def define_flags() -> None:
     flags.DEFINE_bool("dry_run", False, "Say what would be trained and how long it would take, and stop.")
     flags.DEFINE_integer("epochs", None, "Passes over the training clips, the same for every run.", lower_bound=1)
     flags.DEFINE_list("transfer", [], "Folders of records of other music, for the table of what carries over to it.")
+    flags.DEFINE_integer("at_once", None, "Trainings side by side; by default two, with a GPU one.", lower_bound=1)
     flags.DEFINE_integer("seeds", 1, "So many seeds of SEN and of the best baseline; one of the rest.", lower_bound=1)
 
 
@@ -68,24 +133,28 @@ def main(argv: Sequence[str]) -> None:
         raise job.JobError(f"--only={','.join(given.only)}: no experiment begins so; see experiments.train --list.")
     runs = Path(given.runs).expanduser()
     changes = {} if given.epochs is None else {"epochs": given.epochs}
-    todo: dict[Path, tuple[Job, float]] = {}
+    at_once = given.at_once or _default_at_once()
+    todo: dict[Path, Training] = {}
+    hours = 0.0
     for item in jobs(names, given.seeds):
         run = experiment(item.experiment, protocol=item.protocol, seed=item.seed, **changes)
         folder = run_folder(runs, manifest, run)
         done = list(read_history(folder / "history.csv"))
         if len(done) < run.epochs and folder not in todo:
+            flag = {"experiment": item.experiment, "protocol": item.protocol, "seed": item.seed, **changes}
+            flag |= {"data": given.data, "output": given.runs}
+            command = [sys.executable, "-m", "experiments.train", *(f"--{key}={value}" for key, value in flag.items())]
+            todo[folder] = Training(command, folder, len(done), run.epochs)
             rate = float(done[-1]["pairs_per_second"]) if done else PAIRS_PER_SECOND
             clips = manifest.content["splits"]["train"]["games"].get(f"{run.segmentation}/{run.n}", 0)
-            todo[folder] = item, (run.epochs - len(done)) * clips * 6 / rate / 3600
-    for folder, (item, hours) in todo.items():
-        print(f"{hours:6.2f} h  {item.experiment:24s} {item.protocol:12s} seed {item.seed}  {folder.name}")
-    print(f"{sum(hours for _, hours in todo.values()):6.2f} h in all, {len(todo)} runs to train.")
+            needed = (run.epochs - len(done)) * clips * 6 / rate / 3600
+            hours += needed / at_once
+            print(f"{needed:6.2f} h  {item.experiment:24s} {item.protocol:12s} seed {item.seed}  {folder.name}")
+    print(f"{hours:6.2f} h in all, {at_once} at once; {len(todo)} runs to train.", flush=True)
     if given.dry_run:
         return
-    places = [f"--data={given.data}", f"--output={given.runs}"]
-    for item, _ in todo.values():
-        chosen = [f"--experiment={item.experiment}", f"--protocol={item.protocol}", f"--seed={item.seed}"]
-        _run("experiments.train", *places, *chosen, *(f"--{name}={value}" for name, value in changes.items()))
+    if todo:
+        train_all(list(todo.values()), at_once, lambda folder: len(list(read_history(folder / "history.csv"))))
     places = [f"--data={given.data}", f"--runs={given.runs}", f"--output={given.output}"]
     _run("preprocessing.mixes", f"--data={given.data}")
     for seed in range(given.seeds):
@@ -100,6 +169,12 @@ def main(argv: Sequence[str]) -> None:
     for folder in given.transfer:
         _run("experiments.evaluate", *places, "--table=transfer", f"--test_data={folder}")
     _run("experiments.figures", f"--data={given.data}", f"--runs={given.runs}", f"--results={given.output}")
+
+
+def _default_at_once() -> int:
+    import tensorflow as tf
+
+    return 1 if tf.config.list_physical_devices("GPU") else min(2, os.cpu_count() or 1)
 
 
 def _run(module: str, *flag: str) -> None:

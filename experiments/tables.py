@@ -140,15 +140,19 @@ def read(path: Path) -> pd.DataFrame:
 
 
 def write(path: Path, rows: list[dict[str, Any]]) -> None:
-    """Write rows, keeping those of other runs, presets or corpora that stand there already."""
-    new = pd.DataFrame(rows).astype(object)
-    if path.exists():
-        old = read(path)
-        same = set(map(tuple, new[KEY].astype(str).to_numpy()))
-        kept = [tuple(values) not in same for values in old.reindex(columns=KEY, fill_value="").to_numpy()]
-        new = pd.concat([old[kept], new], ignore_index=True)
+    """Write rows in place of their older selves; those of other runs, presets or corpora stay.
+
+    A row that could not be played does not replace one that was: a run that is gone does not undo its result.
+    """
+    old = read(path).to_dict("records") if path.exists() else []
+    table = {tuple(str(row.get(name, "")) for name in KEY): row for row in old}
+    for row in rows:
+        key = tuple(map(str, key_of(row).values()))
+        if not row.get("reason") or key not in table or table[key].get("reason"):
+            table[key] = row
+    columns = dict.fromkeys(name for row in (*rows, *old) for name in row)
     with whole_file(path) as partial:
-        new.to_csv(partial, index=False)
+        pd.DataFrame(table.values(), columns=list(columns)).to_csv(partial, index=False)
 
 
 def shown(table: str, rows: Iterable[dict[str, Any]]) -> str:

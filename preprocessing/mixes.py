@@ -12,7 +12,6 @@ people hear the mixes.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import joblib
 import numpy as np
@@ -127,12 +126,13 @@ def _key(part: mix.Part) -> str:
 def build(manifest: Manifest, count: int, seed: int, workers: int = 1) -> Path:
     """Make what is missing of the mixes: -> their folder."""
     folder = manifest.folder / "medleys"
-    about: dict[str, Any] = {"name": f"mixes of {manifest.content['corpus']['name']}", "records": manifest.hash}
-    about |= {"seed": seed, "count": count, "version": _VERSION}
+    made_of = {"records": manifest.origin, "seed": seed, "version": _VERSION}
+    about = {"name": f"mixes of {manifest.content['corpus']['name']}", "made_of": made_of}
     names = [f"mix-{number:03d}" for number in range(count)]
-    if read_about(folder) != about:
-        for path in [*folder.glob("mix-*.csv"), *folder.glob("mix-*.flac"), folder / ABOUT]:
-            path.unlink(missing_ok=True)
+    known = names if read_about(folder) == about else []
+    for path in folder.glob("mix-*"):
+        if path.stem not in known:
+            path.unlink()
     missing = [i for i, name in enumerate(names) if not (folder / f"{name}.csv").is_file()]
     if not missing:
         return folder

@@ -124,7 +124,16 @@ def test_a_rerun_replaces_its_own_rows_only(tmp_path):
     tables.write(tmp_path / "t.csv", [row | {"seed": "y", "global": 0.6}])
     tables.write(tmp_path / "t.csv", [row | {"global": 0.7}])
     found = pd.read_csv(tmp_path / "t.csv")
-    assert dict(zip(found.seed, found["global"], strict=True)) == {"y": 0.6, "x": 0.7}
+    assert list(zip(found.seed, found["global"], strict=True)) == [("x", 0.7), ("y", 0.6)]
+
+
+def test_a_run_that_is_gone_does_not_undo_its_row(tmp_path):
+    played = dict.fromkeys(tables.KEY, "x") | {"global": 0.5, "reason": ""}
+    empty = played | {"global": "", "reason": "no finished run"}
+    tables.write(tmp_path / "t.csv", [played, empty | {"seed": "y"}])
+    tables.write(tmp_path / "t.csv", [empty, empty | {"seed": "y", "reason": "still none"}])
+    found = tables.read(tmp_path / "t.csv")
+    assert found["global"].tolist() == ["0.5", ""] and found.reason.tolist() == ["", "still none"]
 
 
 @pytest.mark.parametrize("change", [{"records": "0" * 64}, {"finished": False}])

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 import soundfile
 
-from djnet.games import recording
+from djnet.files import write_json
+from djnet.games import fingerprint, recording
 from preprocessing import job, mixes
 from preprocessing.corpora import TRACK_LIST
 
@@ -50,9 +51,25 @@ def test_only_missing_mixes_are_made_and_other_records_begin_anew(songs, records
     (folder / "mix-001.csv").unlink()
     mixes.build(records, 3, 0)
     assert made == [0, 1, 2, 1]
+    mixes.build(records, 2, 0)  # fewer: no longer among the puzzles
+    assert made == [0, 1, 2, 1] and sorted(path.stem for path in folder.glob("mix-*.csv")) == ["mix-000", "mix-001"]
     mixes.build(records, 3, seed=1)
     assert made == [0, 1, 2, 1, 0, 1, 2]
     assert json.loads((folder / "game.json").read_text())["name"] == "mixes of synthetic"
+
+
+def test_a_mix_is_known_by_what_it_is_made_of_and_not_by_its_last_bit(tmp_path, write_tone):
+    sound, answer = write_tone(tmp_path / "mix-000.wav", seconds=12), tmp_path / "mix-000.csv"
+    answer.write_text("start,end,label\n0,6,a\n6,12,b\n")
+    first = fingerprint(sound, answer)
+    write_tone(sound, seconds=12)
+    assert fingerprint(sound, answer) != first
+    write_json(tmp_path / "game.json", {"name": "mixes", "made_of": {"records": "x", "seed": 0}})
+    made = fingerprint(sound, answer)
+    write_tone(sound, seconds=12)
+    assert fingerprint(sound, answer) == made
+    answer.write_text("start,end,label\n0,6,b\n6,12,a\n")
+    assert fingerprint(sound, answer) != made
 
 
 def test_tracks_that_may_be_passed_on_are_mixed_where_there_are_enough():
