@@ -1,12 +1,10 @@
 """Draw the figures in results/figures, PNG and SVG: `make figures`, or `python -m experiments.figures --data=data`.
 
-What needs a network is drawn with the runs that are there (--runs), what shows a table from its CSV (--results); a
-figure whose run or table is missing is left out and said.
+What needs a network is drawn with the runs that are there (--runs), what shows a table from its CSV (--results), to
+which learning.csv adds how the runs learned; a figure whose run or table is missing is left out and said.
 """
 
-import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +14,12 @@ from absl import flags
 
 from djnet.files import whole_file
 from djnet.records import Manifest
-from experiments import charts, pictures
+from experiments import charts, learning, pictures
 from experiments.charts import MissingError
 from experiments.study import read as read_study
 from preprocessing import job
 
 _TSNE_CLIPS = 150
-PANELS = {  # of the learning curves: which experiments, in which protocol
-    "equal cuts, isolated": ("table2/", "isolated"),
-    "equal cuts, overlapping": ("table2/", "overlapping"),
-    "ablations of SEN, downbeats": ("table5/", "isolated"),
-}
 
 
 def save(figure: Any, folder: Path, name: str) -> None:
@@ -63,6 +56,9 @@ def figures(manifest: Manifest, runs: Path, results: Path) -> Iterator[tuple[str
         rows = read_study(results / "study.csv")
         return rows[rows.records == manifest.origin[:8]]
 
+    def learned() -> dict[str, dict[str, pd.DataFrame]]:
+        return learning.by_panel(learning.keep(results / "learning.csv", learning.histories(manifest, runs)), manifest)
+
     # The liveliest clip makes the clearest picture.
     clip = max(clips[:40], key=lambda clip: float(np.abs(np.diff(clip.mel.astype(np.float32), axis=0)).mean()))
     yield "puzzle", lambda: pictures.draw_puzzle(clip)
@@ -75,27 +71,8 @@ def figures(manifest: Manifest, runs: Path, results: Path) -> Iterator[tuple[str
     yield "feature_maps", lambda: pictures.draw_feature_maps(network("table2/sen"), clip, *moments)
     yield "accuracy", lambda: charts.draw_sizes(table("table3.csv"))
     yield "boundary", lambda: charts.draw_boundary(table("boundary.csv"))
-    yield "learning", lambda: charts.draw_learning(find_histories(manifest, runs))
+    yield "learning", lambda: charts.draw_learning(learned())
     yield "corpus", lambda: charts.draw_corpus(study())
-
-
-def find_histories(manifest: Manifest, runs: Path) -> dict[str, dict[str, pd.DataFrame]]:
-    """The histories of finished runs on these records, the longest of each row: by panel and name."""
-    from experiments.configs import EXPERIMENTS, Run
-
-    longest: dict[tuple[Any, ...], pd.DataFrame] = {}
-    for path in sorted(runs.glob("*/*/run.json")):
-        facts = json.loads(path.read_text(encoding="ascii"))
-        if facts["records"] == manifest.origin and facts["finished"]:
-            row, history = Run.from_json(facts["run"]).row, pd.read_csv(path.parent / "history.csv")
-            if len(history) > len(longest.get(row, ())):
-                longest[row] = history
-    found: dict[str, dict[str, pd.DataFrame]] = {}
-    for title, (table, protocol) in PANELS.items():
-        for name, run in EXPERIMENTS.items():
-            if name.startswith(table) and (row := replace(run, protocol=protocol).row) in longest:
-                found.setdefault(title, {})[name.removeprefix(table)] = longest[row]
-    return found
 
 
 def define_flags() -> None:

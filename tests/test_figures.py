@@ -1,11 +1,8 @@
-import json
-
 import pandas as pd
 import pytest
 
 from djnet.models import build
 from experiments import charts, figures, pictures
-from experiments.configs import Run
 from tests.test_models import TINY
 
 
@@ -64,16 +61,3 @@ def test_what_is_missing_is_said(records, tmp_path):
         drawn["learning"]()
     with pytest.raises(charts.MissingError, match="no rows that were played"):
         charts.draw_sizes(pd.DataFrame([_row(**{"global": ""})]))
-
-
-def test_learning_curves_are_those_of_finished_runs_on_these_records(records, tmp_path):
-    for epochs, finished, of in ((2, True, records.origin), (3, False, records.origin), (4, True, "other")):
-        folder = tmp_path / "synthetic" / str(epochs)
-        folder.mkdir(parents=True)
-        facts = {"run": Run("sen", epochs=epochs).to_json(), "records": of, "finished": finished}
-        (folder / "run.json").write_text(json.dumps(facts), encoding="ascii")
-        pd.DataFrame({"epoch": range(epochs), "valid_global": 0.5}).to_csv(folder / "history.csv", index=False)
-    found = figures.find_histories(records, tmp_path)
-    assert {title: {name: len(rows) for name, rows in runs.items()} for title, runs in found.items()} == {
-        "equal cuts, isolated": {"sen": 2}
-    }
