@@ -175,13 +175,13 @@ class SimilarityComparison(_Comparison):
 
     def features(self, xs: list[tf.Tensor], masks: list[Any], training: bool) -> tf.Tensor:
         """Pooled features of the similarity matrix, or of both."""
-        width = self.design.tower[-1]
         mask = None if masks[0] is None else masks[0][:, :, None] * masks[1][:, None, :]
-        matrix = self.similarity(tuple(x[..., :width] for x in xs))[..., None]
-        if self.design.two_matrices:
-            near = nearness(*(x[..., width:] for x in xs))
-            matrix = tf.concat([matrix, (near if mask is None else near * mask)[..., None]], axis=-1)
-        return self._run_convnet(matrix, mask, training)
+        if not self.design.two_matrices:
+            return self._run_convnet(self.similarity(tuple(xs))[..., None], mask, training)
+        width = self.design.tower[-1]
+        near = nearness(*(x[..., width:] for x in xs))
+        both = [self.similarity(tuple(x[..., :width] for x in xs)), near if mask is None else near * mask]
+        return self._run_convnet(tf.stack(both, axis=-1), mask, training)
 
 
 @keras.saving.register_keras_serializable("djnet")

@@ -42,12 +42,14 @@ def embed(model: keras.Model, frames: tf.Tensor, padded: bool = True, training: 
     flat = tf.ensure_shape(flat, [None, frames.shape[3], frames.shape[4]])
     x, valid = model.get_layer("embedding")(flat, _valid(flat) if padded else None, training=training)
 
-    def apart(values: Any, side: int) -> list[Any]:
+    def apart(values: Any) -> list[Any]:
         if values is None:
-            return [None] * n
-        return tf.unstack(tf.reshape(values, [n, sides, batch, *_sizes(values)])[:, side], num=n)
+            return [None] * (n * sides)
+        return tf.unstack(tf.reshape(values, [n * sides, batch, *_sizes(values)]), num=n * sides)
 
-    return Embedded(apart(x, 0), apart(x, sides - 1), apart(valid, 0), apart(valid, sides - 1))
+    pieces, masks = apart(x), apart(valid)
+    last = sides - 1
+    return Embedded(pieces[::sides], pieces[last::sides], masks[::sides], masks[last::sides])
 
 
 def answer(model: keras.Model, embedded: Embedded, questions: np.ndarray, training: bool = False) -> tf.Tensor:
