@@ -28,6 +28,8 @@ ADAM = {"optimiser": "adam", "learning_rate": 0.001}
 VARIANTS: dict[str, dict[str, Any]] = {
     "base": {},
     "cut at downbeats": {"segmentation": "downbeat"},
+    "cut at downbeats with spec_augment": {"segmentation": "downbeat", "spec_augment": True},
+    "cut at downbeats with dropout 0.5": {"segmentation": "downbeat", "ablation": {"dropout": 0.5}},
     "cuts not drawn anew": {"redraw": False},
     "recoloured": {"recolour": True},
     "spec_augment": {"spec_augment": True},
