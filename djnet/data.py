@@ -1,7 +1,7 @@
 """Records -> batches of fragments, ready for a network."""
 
 import os
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -45,6 +45,7 @@ def fragment_batches(
     batch_size: int = 16,
     shuffle: Keyed | None = None,
     redraw: bool = False,
+    off_beat: float = 0.0,
     recolour: bool = False,
     first: int = -1,
     shuffle_clips: int = 4096,
@@ -53,10 +54,10 @@ def fragment_batches(
     """Batches of a split's clips, each cut into n fragments.
 
     With `shuffle`, clips come in an order of their own in every pass; with `redraw`, the cuts are also drawn anew
-    within the record: the start of equal ones, and which downbeats the others take. Without, every pass is the same
-    and sees the fixed clip. With `recolour`, every clip also changes its level, colour, noise and pitch. `gap` frames
-    are taken away on each side of every cut. `first` clips on disk, which has track after track in no order, are taken
-    and no more; -1 takes all.
+    within the record: the start of equal ones, and which downbeats the others take, of which that share is moved
+    `off_beat`, all cuts of a clip alike. Without, every pass is the same and sees the fixed clip. With `recolour`,
+    every clip also changes its level, colour, noise and pitch. `gap` frames are taken away on each side of every cut.
+    `first` clips on disk, which has track after track in no order, are taken and no more; -1 takes all.
     """
     if protocol not in PROTOCOLS:
         raise ValueError(f"Unknown protocol {protocol!r}; there are {', '.join(PROTOCOLS)}.")
@@ -76,7 +77,7 @@ def fragment_batches(
         features = _parse(data, name)
         mel = tf.reshape(tf.io.decode_raw(features["mel"], tf.float16), [-1, spec.MEL_BINS])
         cuts = tf.cast(features[name], tf.int32)
-        key = None if shuffle is None else tf.stack([shuffle.seed, shuffle.epoch * 2**32 + index])
+        key: Any = None if shuffle is None else tf.stack([shuffle.seed, shuffle.epoch * 2**32 + index])
         if redraw:
             hops = tf.shape(mel)[0] + spec.WINDOW_HOPS - 1
             if segmentation == "fixed":
@@ -85,6 +86,8 @@ def fragment_batches(
             else:
                 drawn = tf.numpy_function(_redrawn, [features["beats"], hops, cuts, key], tf.int32)
                 cuts = tf.ensure_shape(drawn, [n + 1])
+                moved = cuts + tf.random.stateless_uniform([], key, -cuts[0], hops - cuts[-1] + 1, tf.int32)
+                cuts = tf.where(tf.random.stateless_uniform([], key + 1) < off_beat, moved, cuts)
         starts, ends = cuts[:-1], cuts[1:] - (spec.WINDOW_HOPS - 1)
         if protocol == "overlapping":
             ends = tf.minimum(cuts[1:], ends[-1])

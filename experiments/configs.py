@@ -37,6 +37,7 @@ class Run:
     patience: int = 0  # epochs without a better validation score after which to stop; 0 for never
     l2: float = 1e-4
     redraw: bool = True  # draw the cuts anew in every epoch: the start of equal ones, the choice of downbeats
+    off_beat: float = 0.0  # share of the clips whose cuts at downbeats are moved off the beat, with `redraw`
     recolour: bool = False  # change level, colour, noise and pitch of every clip
     spec_augment: bool = False
     gap_seconds: float = 0.0  # taken away on each side of every cut
@@ -58,6 +59,8 @@ class Run:
         for name in ("l2", "gap_seconds", "warmup_steps", "patience", "seed"):
             if not getattr(self, name) >= 0:
                 raise ValueError(f"{name} must not be negative, got {getattr(self, name)}.")
+        if not 0 <= self.off_beat <= 1:
+            raise ValueError(f"off_beat must be from 0 to 1, got {self.off_beat}.")
         if not 0 < self.share <= 1:
             raise ValueError(f"share must be above 0 and at most 1, got {self.share}.")
         if set(self.kinds) - set(ALL_KINDS) or len(set(self.kinds)) < len(self.kinds):

@@ -29,6 +29,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "base": {},
     "cut at downbeats": {"segmentation": "downbeat"},
     "cut at downbeats with spec_augment": {"segmentation": "downbeat", "spec_augment": True},
+    "cut at downbeats and half off the beat": {"segmentation": "downbeat", "off_beat": 0.5},
     "cut at downbeats with dropout 0.5": {"segmentation": "downbeat", "ablation": {"dropout": 0.5}},
     "cuts not drawn anew": {"redraw": False},
     "recoloured": {"recolour": True},

@@ -56,6 +56,7 @@ _FIELDS: dict[str, tuple[Any, str]] = {
     "patience": (flags.DEFINE_integer, "Stop after so many epochs without a better validation score; 0 never."),
     "l2": (flags.DEFINE_float, "Weight of the L2 penalty."),
     "redraw": (flags.DEFINE_bool, "Draw the cuts anew in every epoch, within the few seconds more that records hold."),
+    "off_beat": (flags.DEFINE_float, "Move the cuts of that share of the clips off the beat, where cut at downbeats."),
     "recolour": (flags.DEFINE_bool, "Change level, colour, noise and pitch of every clip, each in its own way."),
     "spec_augment": (flags.DEFINE_bool, "Hide a band of frequencies and a stretch of time of every clip."),
     "gap_seconds": (flags.DEFINE_float, "Take that much away on each side of every cut."),

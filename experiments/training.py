@@ -235,6 +235,7 @@ def training_batches(run: Run, manifest: Manifest, epoch: int, full_batches: boo
         batch_size=run.batch_clips,
         shuffle=Keyed(run.seed, epoch),
         redraw=run.redraw,
+        off_beat=run.off_beat,
         recolour=run.recolour,
         drop_remainder=full_batches,
     )
