@@ -47,16 +47,27 @@ def test_cuts_drawn_anew_stay_inside_their_records_and_can_be_repeated(records, 
     assert np.isfinite(frames).all() and np.array_equal(np.any(frames != 0, axis=-1).sum(axis=-1), lengths)
 
 
-def test_downbeats_drawn_anew_are_downbeats(records):
-    """Every fragment begins where the record has a downbeat."""
+def test_downbeats_drawn_anew_are_downbeats_and_can_be_moved_off_the_beat(records):
+    """Every fragment begins where the record has a downbeat, or none of its clip does, and is as long."""
     starts = set()
     for clip in records.read_clips("train"):
         mel = (clip.mel.astype(np.float32) - records.mean) / records.std
         places = downbeat_hops(clip.beats, len(mel) + 3)
         starts |= {mel[place].tobytes() for place in places if place < len(mel)}
+
+    def batch(epoch, off_beat=0.0):
+        keyed = {"shuffle": Keyed(0, epoch), "redraw": True, "off_beat": off_beat}
+        return _first_batch(records, segmentation="downbeat", **keyed)
+
+    def on_the_beat(batch):
+        return [[frame.tobytes() in starts for frame in clip] for clip in batch.frames.numpy()[:, :, 0, 0]]
+
     for epoch in range(2):
-        batch = _first_batch(records, segmentation="downbeat", shuffle=Keyed(0, epoch), redraw=True)
-        assert all(frame.tobytes() in starts for frame in batch.frames.numpy()[:, :, 0, 0].reshape(-1, spec.MEL_BINS))
+        assert np.all(on_the_beat(batch(epoch)))
+        moved = batch(epoch, off_beat=1.0)
+        assert np.mean(on_the_beat(moved)) < 0.5 and np.array_equal(moved.lengths, batch(epoch).lengths)
+        frames = moved.frames.numpy()[:, :, 0]
+        assert np.array_equal(np.any(frames != 0, axis=-1).sum(axis=-1), moved.lengths)
 
 
 @pytest.mark.parametrize("segmentation", ["fixed", "downbeat"])

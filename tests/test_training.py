@@ -207,6 +207,7 @@ def test_the_learning_rate_rises_and_falls():
         ({"learning_rate": float("nan")}, "learning_rate must be above 0, got nan"),
         ({"seed": -1}, "seed must not be negative"),
         ({"ablation": {"tower": 8}}, r"tower must be widths above 0 such as \(64, 128\), got 8"),
+        ({"off_beat": 1.5}, "off_beat must be from 0 to 1, got 1.5"),
         ({"share": 0.0}, "share must be above 0 and at most 1, got 0"),
         ({"gap_seconds": 5.0}, "leaves nothing of fragments"),
         ({"ablation": {"strid": 2}}, "A design has no 'strid'"),
