@@ -140,13 +140,15 @@ def main(argv: Sequence[str]) -> None:
         run = experiment(item.experiment, protocol=item.protocol, seed=item.seed, **changes)
         folder = run_folder(runs, manifest, run)
         done = list(read_history(folder / "history.csv"))
-        if len(done) < run.epochs and folder not in todo:
+        clips = manifest.content["splits"]["train"]["games"].get(f"{run.segmentation}/{run.n}", 0)
+        if not clips:
+            print(f"{item.experiment} is left out: no training clips of {given.data} can be cut so.")
+        elif len(done) < run.epochs and folder not in todo:
             flag = {"experiment": item.experiment, "protocol": item.protocol, "seed": item.seed, **changes}
             flag |= {"data": given.data, "output": given.runs}
             command = [sys.executable, "-m", "experiments.train", *(f"--{key}={value}" for key, value in flag.items())]
             todo[folder] = Training(command, folder, len(done), run.epochs)
             rate = float(done[-1]["pairs_per_second"]) if done else PAIRS_PER_SECOND
-            clips = manifest.content["splits"]["train"]["games"].get(f"{run.segmentation}/{run.n}", 0)
             needed = (run.epochs - len(done)) * clips * 6 / rate / 3600
             hours += needed / at_once
             print(f"{needed:6.2f} h  {item.experiment:24s} {item.protocol:12s} seed {item.seed}  {folder.name}")
