@@ -67,17 +67,20 @@ def main(argv: Sequence[str]) -> None:
         except ValueError as error:  # an annotation or predictions that cannot be used: the message says where
             raise job.JobError(str(error)) from error
         path = output / tables.file_name(table)
-        # Few rows are trained with another seed: those which are not are shown, but no gaps in the table.
-        tables.write(path, [row for row in rows if _SEED.value == 0 or not row["reason"]])
+        # Few rows are trained with another seed: the others are shown, but leave no gaps in the table. What needs no
+        # training stands there already, compared with the first seed.
+        kept = [row for row in rows if _SEED.value == 0 or (row["preset"] and not row["reason"])]
         print(tables.shown(table, rows))
-        print(f"-> {path}\n")
+        if kept:
+            tables.write(path, kept)
+            print(f"-> {path}\n")
         is_main = (_PROTOCOL.value, _SEED.value, _TEST_DATA.value) == ("isolated", 0, None)
         if table == "3" and is_main and (found := packages.by_package(arena, rows, manifest)) is not None:
             print(f"Accuracy by package -> {packages.write(output, found)}\n")
         if table == "3" and (summary := jigsaw_errors.summary(arena, rows)):
             tables.write(output / "jigsaw_errors.csv", summary)
             print(f"Errors of jigsaws -> {output / 'jigsaw_errors.csv'}\n")
-        if table == "4" and (analysis := errors.analyse(arena, tables.CELLS[table], rows)) is not None:
+        if table == "4" and is_main and (analysis := errors.analyse(arena, tables.CELLS[table], rows)) is not None:
             print(f"Errors of sequencing -> {errors.write(output, analysis)}\n")
 
 

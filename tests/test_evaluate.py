@@ -102,6 +102,10 @@ def test_three_games_from_records_to_tables_and_a_second_run_the_same(records, r
             assert [line.split(",no ")[0] for line in one.splitlines()] == [
                 line.split(",no ")[0] for line in two.splitlines()
             ]
+    before = (tmp_path / "two" / "table2.csv").read_text()
+    other_seed = _run(*flags, f"--output={tmp_path / 'two'}", "--table=2", "--seed=1")
+    assert other_seed.returncode == 0 and "no finished run" in other_seed.stdout, other_seed.stderr
+    assert (tmp_path / "two" / "table2.csv").read_text() == before  # no run has that seed
     tables_to_compare = [str(tmp_path / output / "table4.csv") for output in ("two", "one")]
     compared = subprocess.run(
         [sys.executable, "-m", "experiments.compare", *tables_to_compare], capture_output=True, text=True
