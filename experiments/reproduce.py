@@ -58,8 +58,8 @@ def jobs(names: Sequence[str], seeds: int) -> list[Job]:
 def train_all(trainings: Sequence[Training], at_once: int, passes: Callable[[Path], int]) -> None:
     """Run trainings side by side, each on its share of the cores; `passes` tells how far a folder is.
 
-    On few cores that is faster than one after the other: a small network leaves a second core idle for a third of the
-    time. If one fails, or at Ctrl-C, all end, and go on from their checkpoints the next time.
+    On few cores that is faster than one after the other: a small network does not keep a second core busy. If one
+    fails, or at Ctrl-C, all end, and go on from their checkpoints the next time.
     """
     waiting, shares = list(trainings), _shares(at_once)
     running: dict[subprocess.Popen, tuple[Training, set[int]]] = {}
