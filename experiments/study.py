@@ -24,13 +24,14 @@ from preprocessing import job
 
 BASE = "table2/sen"
 BASELINES = ("sn", "cin", "ccsn", "tsn", "opn")
+DOWNBEATS = {"segmentation": "downbeat", "off_beat": 0.0}
 ADAM = {"optimiser": "adam", "learning_rate": 0.001}
 VARIANTS: dict[str, dict[str, Any]] = {
     "base": {},
-    "cut at downbeats": {"segmentation": "downbeat"},
-    "cut at downbeats with spec_augment": {"segmentation": "downbeat", "spec_augment": True},
-    "cut at downbeats and half off the beat": {"segmentation": "downbeat", "off_beat": 0.5},
-    "cut at downbeats with dropout 0.5": {"segmentation": "downbeat", "ablation": {"dropout": 0.5}},
+    "cut at downbeats": DOWNBEATS,
+    "cut at downbeats with spec_augment": DOWNBEATS | {"spec_augment": True},
+    "cut at downbeats and half off the beat": DOWNBEATS | {"off_beat": 0.5},
+    "cut at downbeats with dropout 0.5": DOWNBEATS | {"ablation": {"dropout": 0.5}},
     "cuts not drawn anew": {"redraw": False},
     "recoloured": {"recolour": True},
     "spec_augment": {"spec_augment": True},
@@ -39,7 +40,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "adam": ADAM,
     "adam at rate 0.0005": ADAM | {"learning_rate": 0.0005},
     "adam at rate 0.002": ADAM | {"learning_rate": 0.002},
-    "adam and cut at downbeats": ADAM | {"segmentation": "downbeat"},
+    "adam and cut at downbeats": ADAM | DOWNBEATS,
     "adam and overlapping": ADAM | {"protocol": "overlapping"},
     "batches of 8": {"batch_clips": 8},
     "batches of 16": {"batch_clips": 16},
