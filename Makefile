@@ -20,7 +20,7 @@ SOURCES   := setup.py djnet preprocessing experiments tests benchmarks stress
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help preprocess train evaluate reproduce study figures mixes rwc inspect readme-tables test lint bench verify verify-downbeats madmom clean medley report browser stress
+.PHONY: help preprocess train evaluate reproduce study figures mixes rwc render inspect readme-tables test lint bench verify verify-downbeats madmom clean medley report browser stress
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | \
@@ -53,6 +53,10 @@ mixes: $(INSTALLED) ## mix test tracks of DATA to medleys with a known order
 rwc: $(INSTALLED) ## make RWC-P ready for sequencing, rendered where there is no audio: RWC=its folder
 	@test -n "$(RWC)" || { echo "Say where RWC-P is: make rwc RWC=folder" >&2; exit 2; }
 	@$(BIN)/python -m preprocessing.rwc --rwc="$(RWC)" --data="$(DATA)" $(FLAGS)
+
+render: $(INSTALLED) ## play a folder of notes with instruments of many kinds: MIDI=folder AUDIO=folder for the songs
+	@test -n "$(MIDI)" -a -n "$(AUDIO)" || { echo "Say where the notes are and the songs go: make render MIDI=folder AUDIO=folder" >&2; exit 2; }
+	@$(BIN)/python -m preprocessing.rendering --midi="$(MIDI)" --output="$(AUDIO)" $(FLAGS)
 
 medley: $(INSTALLED) ## one piece of music out of many songs: SONGS=a folder of yours (none: free recordings), MEDLEY=medley.wav
 	@$(BIN)/djnet medley $(if $(SONGS),"$(SONGS)") --output="$(MEDLEY)" $(FLAGS)

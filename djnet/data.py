@@ -1,6 +1,7 @@
 """Records -> batches of fragments, ready for a network."""
 
 import os
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,6 +49,7 @@ def fragment_batches(
     off_beat: float = 0.0,
     recolour: bool = False,
     first: int = -1,
+    also: Sequence[Manifest] = (),
     shuffle_clips: int = 4096,
     drop_remainder: bool = False,
 ) -> tf.data.Dataset:
@@ -57,7 +59,8 @@ def fragment_batches(
     within the record: the start of equal ones, and which downbeats the others take, of which that share is moved
     `off_beat`, all cuts of a clip alike. Without, every pass is the same and sees the fixed clip. With `recolour`,
     every clip also changes its level, colour, noise and pitch. `gap` frames are taken away on each side of every cut.
-    `first` clips on disk, which has track after track in no order, are taken and no more; -1 takes all.
+    The same split of the records `also` is added, normalised as the rest. `first` clips on disk, which has track after
+    track in no order, are taken and no more; -1 takes all.
     """
     if protocol not in PROTOCOLS:
         raise ValueError(f"Unknown protocol {protocol!r}; there are {', '.join(PROTOCOLS)}.")
@@ -65,6 +68,8 @@ def fragment_batches(
         raise ValueError("Cuts and colours are drawn anew only with `shuffle`, which says by which key.")
     name = f"{segmentation}/{n}/cuts"
     dataset = manifest.dataset(split)
+    for other in also:
+        dataset = dataset.concatenate(other.dataset(split))
     if segmentation != "fixed":
         dataset = dataset.filter(lambda data: tf.size(_parse(data, name)[name]) > 0)
     dataset = dataset.take(first)

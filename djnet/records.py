@@ -185,9 +185,14 @@ class Manifest:
         return digest_json({name: self.content[name] for name in ("version", "features", "corpus", "settings")})
 
     @property
+    def corpus(self) -> str:
+        """The name of the music."""
+        return self.content["corpus"]["name"]
+
+    @property
     def name(self) -> str:
         """The corpus and the beginning of the records' origin, for people."""
-        return f"{self.content['corpus']['name']} {self.origin[:8]}"
+        return f"{self.corpus} {self.origin[:8]}"
 
     @property
     def mean(self) -> np.ndarray:

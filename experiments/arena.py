@@ -160,7 +160,7 @@ class Arena:
             "preset": self._preset if cell.experiment else "",
             "corpus": game.corpus,
             "corpus_hash": game.corpus_hash,
-            "trained_on": self._manifest.name if cell.experiment else "",
+            "trained_on": self._trained_on(cell.experiment) if cell.experiment else "",
             "seed": self._seed if cell.experiment else "",
             "puzzles": len(game.puzzles),
             **dict.fromkeys(MEASURES, ""),
@@ -189,6 +189,9 @@ class Arena:
         row["undecidable"] = int(np.sum(~game.decidable))
         row["global_decidable"] = round(float(right[game.decidable].mean()), 4) if game.decidable.any() else ""
         return row, right
+
+    def _trained_on(self, name: str) -> str:
+        return " + ".join([self._manifest.name, *experiment(name).also])
 
     def _answers(self, cell: Cell, game: Game, row: dict[str, Any]) -> list[Answer] | str:
         """An answer to every puzzle, or the reason why there are none; the row learns which weights gave them."""
@@ -248,6 +251,7 @@ class Arena:
         if not found:
             flags = f"--experiment={name} --preset={self._preset} --protocol={self._protocol} --seed={self._seed}"
             places = f"--data={self._manifest.folder} --output={self._runs}"
+            places += f" --also=FOLDER (records of {', '.join(run.also)})" if run.also else ""
             return f"no finished run: python -m experiments.train {flags} {places}"
         _, folder, facts = max(found, key=lambda item: item[:2])  # the one that was trained longest
         with open(folder / "best.keras", "rb") as file:

@@ -9,7 +9,7 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,10 +41,11 @@ class Progress:
     right_sum: float = 0.0
 
 
-def claim(run: Run, manifest: Manifest, folder: Path) -> None:
+def claim(run: Run, manifest: Manifest, folder: Path, also: Sequence[Manifest] = ()) -> None:
     """Write run.json, or make sure that the folder belongs to this run and this music."""
     path = folder / "run.json"
     facts = {"run": run.to_json(), "corpus": manifest.content["corpus"], "records": manifest.origin}
+    facts |= {"also": [other.origin for other in also]}
     if (folder / "checkpoint.npz").exists():
         found = json.loads(path.read_text(encoding="ascii"))
         before = Run.from_json(found["run"]).to_json()
@@ -53,7 +54,7 @@ def claim(run: Run, manifest: Manifest, folder: Path) -> None:
                 raise TrainingError(
                     f"{folder} belongs to a run with {name} = {was}, not {value}: choose another --output."
                 )
-        if found["records"] != facts["records"]:
+        if (found["records"], found.get("also", [])) != (facts["records"], facts["also"]):
             raise TrainingError(
                 f"{folder} was trained on other records ({found['corpus']['name']}): choose another --output."
             )
@@ -73,7 +74,7 @@ def finish(folder: Path, progress: Progress) -> None:
 
 def run_folder(output: Path, manifest: Manifest, run: Run) -> Path:
     """Where a run lives: runs on other music have a folder of their own."""
-    return output / f"{manifest.content['corpus']['name']}-{manifest.origin[:8]}" / run.name
+    return output / f"{manifest.corpus}-{manifest.origin[:8]}" / run.name
 
 
 def commit() -> str:

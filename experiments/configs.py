@@ -1,6 +1,7 @@
 """Every training run that a table of the paper needs, by name: `--experiment=table3/downbeat/sn`."""
 
 import json
+import re
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
@@ -47,6 +48,7 @@ class Run:
     spec_augment: bool = False
     gap_seconds: float = 0.0  # taken away on each side of every cut
     share: float = 1.0  # of the training clips that is seen at all, for learning curves
+    also: tuple[str, ...] = ()  # corpora whose training clips are seen besides
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -105,14 +107,15 @@ class Run:
             parts.append(f"gap={self.gap_seconds:g}")
         if self.share < 1:
             parts.append(f"share={self.share:g}")
+        parts += [f"also={re.sub('[^a-z0-9]+', '_', name.lower()).strip('_')}" for name in self.also]
         return "-".join([*parts, f"epochs={self.epochs}", f"seed={self.seed}"])
 
     @property
     def row(self) -> tuple[Any, ...]:
         """What makes it a certain row of a table; runs that differ only in how they were trained are the same row."""
         values = self.to_json()
-        what = ("model", "segmentation", "protocol", "preset", "ablation", "kinds", "n", "gap_seconds", "share", "seed")
-        return tuple(json.dumps(values[name], sort_keys=True) for name in what)
+        what = ("model", "segmentation", "protocol", "preset", "ablation", "kinds", "n", "gap_seconds", "share", "also")
+        return tuple(json.dumps(values[name], sort_keys=True) for name in (*what, "seed"))
 
     def to_json(self) -> dict[str, Any]:
         """As saved in run.json."""
@@ -159,6 +162,7 @@ EXPERIMENTS: dict[str, Run] = {
     **{f"table5/{name}": _run("sen", "downbeat", **changes) for name, changes in ABLATIONS.items()},
     "boundary/sen": _run("sen", gap_seconds=0.5),
     **{f"two_matrices/{cut}": _run("sen", cut, ablation={"two_matrices": True}) for cut in ("fixed", "downbeat")},
+    "more_music/fixed": _run("sen", also=("pop909 (rendered)",)),
 }
 
 

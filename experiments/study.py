@@ -143,13 +143,13 @@ def row_of(variant: str, folder: Path, manifest: Manifest, others: Sequence[Mani
         "clips": training_clips(run, manifest),
         "preset": facts["run"]["preset"],
         "puzzles": clips_of(run, manifest, "valid"),
-        "corpus": manifest.content["corpus"]["name"],
+        "corpus": manifest.corpus,
         "corpus_hash": manifest.content["corpus"]["hash"][:12],
         "records": manifest.origin[:8],
         "seed": facts["run"]["seed"],
         "commit": facts["commit"],
         "valid_global_6": solved(folder, run, manifest, manifest, 6),
-        **{other.content["corpus"]["name"]: solved(folder, run, manifest, other, 3) for other in others},
+        **{other.corpus: solved(folder, run, manifest, other, 3) for other in others},
     }
 
 

@@ -18,7 +18,8 @@ KEY = [
 REFERENCES = ("random", "continuity")
 SETTING = ("protocol", "preset", "corpus", "corpus_hash", "trained_on", "seed", "commit")  # what a number was made with
 GREEDY, LIKELIEST = "(greedy)", "(likeliest)"  # other ways from the same scores to an order
-VARIANT = "sen, two matrices"  # not of the paper: compares the spectrograms beside the embeddings
+# Not of the paper: SEN that compares the spectrograms beside the embeddings, and SEN that heard rendered songs too.
+VARIANT, MORE_MUSIC = "sen, two matrices", "sen, more music"
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,9 @@ def _group(game: str, cut: str, n: int, rows: Iterable[Row], rival: tuple[str, s
     ]
 
 
-def _variant(cut: str) -> Row:
-    return VARIANT, cut, f"two_matrices/{cut}", None
+def _variants(cut: str) -> list[Row]:
+    more: list[Row] = [(MORE_MUSIC, cut, "more_music/fixed", None)]
+    return [(VARIANT, cut, f"two_matrices/{cut}", None), *(more if cut == "fixed" else [])]
 
 
 def _other_rules(cut: str, run: str) -> list[Row]:
@@ -68,15 +70,15 @@ def _table3(cut: str, n: int) -> list[Cell]:
     rows: list[Row] = [
         (model, cut, f"table3/{cut}/{model}", paper.TABLE3[cut, n, model]) for model in ("sn", "cin", "sen")
     ]
-    rows += [*_other_rules(cut, f"table3/{cut}/sen"), _variant(cut)]
+    rows += [*_other_rules(cut, f"table3/{cut}/sen"), *_variants(cut)]
     return _group("jigsaw", cut, n, rows, ("sen", cut))
 
 
 def _table4(game: str) -> list[Cell]:
     rows: list[Row] = [("sen", cut, f"table4/{cut}", paper.TABLE4[game, cut]) for cut in ("fixed", "downbeat")]
     if game == "jigsaw":  # each on puzzles cut as in its training
-        return [cell for row in rows for cell in _group(game, row[1], 8, [row, _variant(row[1])], ("sen", row[1]))]
-    rows += [*_other_rules("downbeat", "table4/downbeat"), _variant("fixed"), _variant("downbeat")]
+        return [cell for row in rows for cell in _group(game, row[1], 8, [row, *_variants(row[1])], ("sen", row[1]))]
+    rows += [*_other_rules("downbeat", "table4/downbeat"), *_variants("fixed"), *_variants("downbeat")]
     rows += [(model, "downbeat", f"table3/downbeat/{model}", None) for model in ("sn", "cin")]
     return _group(game, "", 0, rows, ("sen", "downbeat"))
 
@@ -91,14 +93,14 @@ def _boundary(gap: float) -> list[Cell]:
     """Does the join alone decide? Music taken away on each side of it, and a SEN that was trained so."""
     methods = (("sen", "table2/sen"), ("ccsn", "table2/ccsn"), ("sen, gap 0.5 s", "boundary/sen"))
     rows: list[Row] = [(name, "fixed", run, None) for name, run in methods]
-    cells = _group("jigsaw", "fixed", 3, [*rows, _variant("fixed")], ("sen", "fixed"))
+    cells = _group("jigsaw", "fixed", 3, [*rows, _variants("fixed")[0]], ("sen", "fixed"))
     return [replace(cell, gap=gap) for cell in cells]
 
 
 def _transfer(n: int) -> list[Cell]:
     """Music of another kind: the networks that a medley may be made with, on the same puzzles."""
     rows: list[Row] = [("sen", cut, f"table4/{cut}", None) for cut in ("fixed", "downbeat")]
-    rows += [_variant("fixed"), _variant("downbeat")]
+    rows += [*_variants("fixed"), *_variants("downbeat")]
     return [replace(cell, cut="fixed") for cell in _group("jigsaw", "fixed", n, rows, ("continuity", "fixed"))]
 
 
@@ -112,7 +114,7 @@ CELLS: dict[str, list[Cell]] = {
         [
             *[(model, "fixed", f"table2/{model}", values) for model, values in paper.TABLE2.items()],
             *_other_rules("fixed", "table2/sen"),
-            _variant("fixed"),
+            *_variants("fixed"),
         ],
         ("sen", "fixed"),
     ),

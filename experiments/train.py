@@ -27,6 +27,7 @@ WORKER_LOST = "Another worker is gone. The same command on every machine goes on
 _LIST = flags.DEFINE_bool("list", False, "List the named experiments and stop.")
 _EXPERIMENT = flags.DEFINE_list("experiment", ["table2/sen"], "Named runs, see --list; the flags below change them.")
 _DATA = flags.DEFINE_string("data", "data", "Folder of records, or their address: s3://bucket/data.")
+_ALSO = flags.DEFINE_list("also", [], "Folders of other records to train on as well; validation is on --data alone.")
 _OUTPUT = flags.DEFINE_string("output", "runs", "Folder for the runs.")
 _STRATEGY = flags.DEFINE_enum(
     "strategy",
@@ -70,6 +71,8 @@ _KINDS = flags.DEFINE_list("kinds", None, "Kinds of pairs to train with, for exa
 def changes() -> dict[str, Any]:
     """The fields of a run that flags change."""
     found = {name: flag.value for name, flag in _CHANGES.items() if flag.value is not None}
+    if _ALSO.value:
+        found["also"] = tuple(records.corpus for records in _also())
     if _KINDS.value is not None:
         found["kinds"] = tuple(_KINDS.value)
     ablation = {}
@@ -80,6 +83,10 @@ def changes() -> dict[str, Any]:
         except (ValueError, SyntaxError):
             ablation[name] = value
     return found | {"ablation": ablation}
+
+
+def _also() -> list[Manifest]:
+    return [Manifest.read(_local_records(data)) for data in _ALSO.value]
 
 
 def main(argv: Sequence[str]) -> None:
@@ -94,7 +101,7 @@ def main(argv: Sequence[str]) -> None:
         for name, run in EXPERIMENTS.items():
             print(f"{name:24s} {run.name}")
         return
-    assert {*_FIELDS, "ablation", "kinds", "n"} == {field.name for field in fields(Run)}
+    assert {*_FIELDS, "ablation", "kinds", "n", "also"} == {field.name for field in fields(Run)}
     try:
         runs = [experiment(name, **changes()) for name in _EXPERIMENT.value]
     except ValueError as error:
@@ -147,9 +154,9 @@ def _train(run: Any, manifest: Manifest, output: Path, strategy: Any) -> None:
                 for name, value in row.items():
                     tf.summary.scalar(name, value)
 
-    print(f"{run.name}: {manifest.content['corpus']['name']}, into {folder}")
+    print(f"{run.name}: {', '.join([manifest.corpus, *run.also])}, into {folder}")
     try:
-        result = train(run, manifest, folder, strategy, on_epoch=show)
+        result = train(run, manifest, folder, strategy, on_epoch=show, also=_also())
     except (WorkerLostError, tf.errors.UnavailableError, tf.errors.AbortedError) as error:
         said = error.message if isinstance(error, tf.errors.OpError) else str(error)
         job.fail(f"{WORKER_LOST} ({said.splitlines()[0][:200]})", code=RETRY)

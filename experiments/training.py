@@ -3,7 +3,7 @@
 import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -131,9 +131,12 @@ def train(
     strategy: tf.distribute.Strategy | None = None,
     on_epoch: Callable[[dict[str, Any]], None] = lambda row: None,
     show_progress: bool = True,
+    also: Sequence[Manifest] = (),
 ) -> Result:
-    """Train a run, or go on with it from its last checkpoint."""
+    """Train a run, or go on with it from its last checkpoint; `also` are the records of the run's other corpora."""
     check_memory(run)
+    if run.also != tuple(other.corpus for other in also):
+        raise TrainingError(f"This run also needs records of {', '.join(run.also)}: say where with --also=folder.")
     for split in ("train", "valid"):
         if not clips_of(run, manifest, split):
             raise RecordsError(
@@ -145,7 +148,7 @@ def train(
     full_batches = devices > 1
     if run.batch_clips % devices:
         raise TrainingError(f"{run.batch_clips} clips do not share out to {devices} devices: change --batch_clips.")
-    clips = training_clips(run, manifest)
+    clips = training_clips(run, manifest, also)
     steps = clips // run.batch_clips if full_batches else math.ceil(clips / run.batch_clips)
     if not steps:
         raise TrainingError(
@@ -154,12 +157,12 @@ def train(
     if trainer.writes:
         folder.mkdir(parents=True, exist_ok=True)
         remove_partial(folder)
-        checkpoints.claim(run, manifest, folder)
+        checkpoints.claim(run, manifest, folder, also)
     progress = checkpoints.resume(folder, trainer.restore)
     trainer.require_same_step(progress.step)
     while progress.epoch < run.epochs and not _is_done(run, progress):
         began, first = time.monotonic(), progress.step_in_epoch
-        _run_epoch(trainer, manifest, folder, progress, steps, show_progress)
+        _run_epoch(trainer, manifest, also, folder, progress, steps, show_progress)
         score = validate(trainer.model, run, manifest)
         pairs = (progress.step_in_epoch - first) * run.batch_clips * len(trainer.questions.answers)
         row = {
@@ -186,11 +189,17 @@ def train(
 
 
 def _run_epoch(
-    trainer: Trainer, manifest: Manifest, folder: Path, progress: Progress, steps: int, show_progress: bool
+    trainer: Trainer,
+    manifest: Manifest,
+    also: Sequence[Manifest],
+    folder: Path,
+    progress: Progress,
+    steps: int,
+    show_progress: bool,
 ) -> None:
     run = trainer.run
     full = trainer.strategy.num_replicas_in_sync > 1
-    batches = training_batches(run, manifest, progress.epoch, full).skip(progress.step_in_epoch)
+    batches = training_batches(run, manifest, progress.epoch, full, also).skip(progress.step_in_epoch)
     distributed = trainer.strategy.experimental_distribute_dataset(batches)
     began = saved = time.monotonic()
     first = progress.step_in_epoch
@@ -221,7 +230,9 @@ def _run_epoch(
             saved = time.monotonic()
 
 
-def training_batches(run: Run, manifest: Manifest, epoch: int, full_batches: bool = False) -> tf.data.Dataset:
+def training_batches(
+    run: Run, manifest: Manifest, epoch: int, full_batches: bool = False, also: Sequence[Manifest] = ()
+) -> tf.data.Dataset:
     """The batches of an epoch; the same epoch of the same run is always the same."""
     batches = fragment_batches(
         manifest,
@@ -231,7 +242,8 @@ def training_batches(run: Run, manifest: Manifest, epoch: int, full_batches: boo
         protocol=run.protocol,
         window=run.design.window_frames,
         gap=seconds_to_hops(run.gap_seconds),
-        first=training_clips(run, manifest),
+        first=training_clips(run, manifest, also),
+        also=also,
         batch_size=run.batch_clips,
         shuffle=Keyed(run.seed, epoch),
         redraw=run.redraw,
@@ -246,9 +258,9 @@ def training_batches(run: Run, manifest: Manifest, epoch: int, full_batches: boo
     return batches.map(_spec_augment) if run.spec_augment else batches
 
 
-def training_clips(run: Run, manifest: Manifest) -> int:
+def training_clips(run: Run, manifest: Manifest, also: Sequence[Manifest] = ()) -> int:
     """How many clips a pass sees."""
-    return math.ceil(run.share * clips_of(run, manifest, "train"))
+    return math.ceil(run.share * sum(clips_of(run, records, "train") for records in (manifest, *also)))
 
 
 def _spec_augment(batch: Fragments) -> Fragments:

@@ -7,13 +7,12 @@ Run again after an interruption, it goes on where it stopped; run again on the s
 """
 
 import contextlib
-import csv
 import fcntl
 import logging
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -21,12 +20,12 @@ from absl import flags
 from tqdm import tqdm
 
 from djnet import audio
-from djnet.files import digest_json, remove_partial, whole_file
+from djnet.files import digest_json, remove_partial
 from djnet.records import FEATURES, MANIFEST, SPLITS, Clip, Manifest, RecordsError
 from djnet.spec import CLIP_SECONDS, JIGSAW_SIZES
 from preprocessing import job, splits, storage
 from preprocessing.clips import Planned, Settings, choose_starts, prepare
-from preprocessing.corpora import TRACK_LIST, Corpus, Skipped, Track, folder, free, synthetic
+from preprocessing.corpora import TRACK_LIST, Corpus, Skipped, Track, folder, free, synthetic, write_csv, write_skipped
 from preprocessing.engines import NAMES, Engine, engine_for
 from preprocessing.madmom_compat import MadmomMissingError, madmom
 from preprocessing.shards import Part, Parts, write_shards
@@ -116,26 +115,11 @@ def build(
         return Summary(Manifest.read(output), skipped)
 
 
-def write_skipped(path: Path, skipped: list[Skipped]) -> None:
-    """List what was left out, and why."""
-    _write_csv(path, ("path", "reason"), [(item.path, item.reason) for item in skipped])
-
-
 def write_tracks(path: Path, tracks: list[Planned], corpus: Corpus) -> None:
     """List the tracks with their files on this machine: mixes and the report play them."""
     licences = {track.id: track.licence for track in corpus.tracks}
     rows = [(track.id, track.path, track.group, track.split, licences[track.id]) for track in tracks]
-    _write_csv(path, ("track", "path", "group", "split", "licence"), rows)
-
-
-def _write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    with (
-        whole_file(path) as partial,
-        open(partial, "w", newline="", encoding="utf-8", errors="backslashreplace") as file,
-    ):
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(rows)
+    write_csv(path, ("track", "path", "group", "split", "licence"), rows)
 
 
 @contextlib.contextmanager
@@ -201,7 +185,7 @@ def _finished(output: Path, about: dict, compress: bool) -> Manifest | None:
     try:
         manifest = Manifest.read(output)
         if any(manifest.content.get(name) != value for name, value in (about | {"gzip": compress}).items()):
-            log.info("%s holds other records (%s); they are replaced.", output, manifest.content["corpus"]["name"])
+            log.info("%s holds other records (%s); they are replaced.", output, manifest.corpus)
             return None
         for split in SPLITS:
             manifest.shards(split)

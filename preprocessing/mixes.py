@@ -127,7 +127,7 @@ def build(manifest: Manifest, count: int, seed: int, workers: int = 1) -> Path:
     """Make what is missing of the mixes: -> their folder."""
     folder = manifest.folder / "medleys"
     made_of = {"records": manifest.origin, "seed": seed, "version": _VERSION}
-    about = {"name": f"mixes of {manifest.content['corpus']['name']}", "made_of": made_of}
+    about = {"name": f"mixes of {manifest.corpus}", "made_of": made_of}
     names = [f"mix-{number:03d}" for number in range(count)]
     known = names if read_about(folder) == about else []
     for path in folder.glob("mix-*"):

@@ -1,17 +1,32 @@
-"""MIDI -> audio with FluidSynth, for music that is public as notes but not as a recording.
+"""MIDI -> audio with FluidSynth, for music that is public as notes but not as a recording: `make render`, or
 
-Numbers from such audio say "rendered".
+    python -m preprocessing.rendering --midi=folder --output=folder --songs=300
+
+Renders every song of a folder with one of several soundfonts and with instruments of its own, both drawn by the song's
+name, so that piano scores become music of many colours. Numbers from such audio say "rendered".
 """
 
 import shutil
 import subprocess
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
-from djnet.files import whole_file
+import joblib
+from absl import flags
+from tqdm import tqdm
+
+from djnet.files import remove_partial, whole_file, write_json
+from djnet.games import ABOUT
+from djnet.rng import rng_for
+from preprocessing import job
+from preprocessing.corpora import Skipped, write_skipped
 from preprocessing.job import JobError
 
 SOUNDFONTS = ("FluidR3_GM.sf2", "TimGM6mb.sf2", "default-GM.sf2")
 _FOLDERS = (Path("/usr/share/sounds/sf2"), Path("/usr/share/soundfonts"), Path("/usr/local/share/soundfonts"))
+INSTRUMENTS = 88  # of General MIDI: those after them are pads, effects and noises
+DRUMS = 9  # the channel
 
 
 def find_soundfont(name: str | None = None) -> Path:
@@ -27,10 +42,15 @@ def find_soundfont(name: str | None = None) -> Path:
     )
 
 
-def render(midi: Path, wav: Path, soundfont: Path) -> None:
-    """Play a MIDI file into a wav file, stereo at 44,100 Hz, whole or not at all."""
+def require_fluidsynth() -> None:
+    """A JobError where there is none."""
     if not shutil.which("fluidsynth"):
         raise JobError("fluidsynth is not installed: install it (Debian: apt-get install fluidsynth).")
+
+
+def render(midi: Path, wav: Path, soundfont: Path) -> None:
+    """Play a MIDI file into a wav file, stereo at 44,100 Hz, whole or not at all."""
+    require_fluidsynth()
     wav.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(wav) as partial:
         options = ["-ni", "-g", "0.5", "-r", "44100", "-T", "wav", "-O", "s16", "-F", str(partial)]
@@ -38,3 +58,84 @@ def render(midi: Path, wav: Path, soundfont: Path) -> None:
         if done.returncode or not partial.is_file():
             said = (done.stderr.strip().splitlines() or ["no word of why"])[-1]
             raise JobError(f"fluidsynth could not render {midi}: {said}")
+
+
+def recast(midi: Path, output: Path) -> None:
+    """Write the same notes for other instruments: one for each channel but the drums, drawn by the file's name."""
+    import mido
+
+    rng = rng_for(0, "instruments", midi.stem)
+    try:
+        notes = mido.MidiFile(midi)
+    except (OSError, EOFError, ValueError, KeyError) as error:
+        raise JobError(f"{midi} is not a MIDI file that can be read: {error or 'it ends too early'}.") from error
+    chosen = rng.integers(INSTRUMENTS, size=16).tolist()
+    for track in notes.tracks:
+        channels = sorted({message.channel for message in track if message.type == "note_on"} - {DRUMS})
+        track[:] = [message for message in track if message.type != "program_change" or message.channel == DRUMS]
+        track[:0] = [mido.Message("program_change", channel=one, program=chosen[one]) for one in channels]
+    notes.save(output)
+
+
+def build(midi: Path, folder: Path, soundfonts: Sequence[str], songs: int, workers: int = 1) -> list[Skipped]:
+    """Render what is missing of the first songs of a folder: -> what could not be."""
+    files = sorted(path for path in midi.glob("*") if path.suffix.lower() in {".mid", ".midi"})[:songs]
+    if not files:
+        raise JobError(f"{midi}: no MIDI files there.")
+    require_fluidsynth()
+    fonts = [find_soundfont(name) for name in soundfonts]
+    folder.mkdir(parents=True, exist_ok=True)
+    remove_partial(folder)
+    write_json(folder / ABOUT, {"name": f"{folder.name} (rendered)"})
+    todo = [path for path in files if not (folder / f"{path.stem}.wav").is_file()]
+    work = (joblib.delayed(_perform)(path, folder / f"{path.stem}.wav", fonts) for path in todo)
+    done = joblib.Parallel(workers, return_as="generator_unordered", batch_size=1)(work)
+    bar = tqdm(done, desc="render", initial=len(files) - len(todo), total=len(files), unit="song")
+    skipped = sorted((item for item in bar if item is not None), key=lambda item: item.path)
+    write_skipped(folder / "skipped.csv", skipped)
+    return skipped
+
+
+def _perform(midi: Path, wav: Path, fonts: Sequence[Path]) -> Skipped | None:
+    """Runs in a worker: one song with a font and instruments of its own; -> why not, if it cannot be played."""
+    font = fonts[rng_for(0, "soundfont", midi.stem).integers(len(fonts))]
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            recast(midi, Path(folder, midi.name))
+            render(Path(folder, midi.name), wav, font)
+    except JobError as error:
+        return Skipped(str(midi), str(error))
+    return None
+
+
+def define_flags() -> None:
+    """The flags of the command; not defined on import, since other modules with flags of their own use this one."""
+    flags.DEFINE_string("midi", None, "Folder of MIDI files.", required=True)
+    flags.DEFINE_string("output", None, "Folder for the songs; its name is the corpus' name.", required=True)
+    flags.DEFINE_list(
+        "soundfonts",
+        ["TimGM6mb.sf2", "OPL-3_FM_128M.sf2", "sf_GMbank.sf2"],
+        "Soundfonts to choose from, by name or path; not the one that RWC-P is rendered with. "
+        "(Debian: timgm6mb-soundfont opl3-soundfont csound-soundfont)",
+    )
+    flags.DEFINE_integer("songs", 300, "At most that many songs, the first by name.", lower_bound=1)
+    flags.DEFINE_integer("workers", joblib.cpu_count(), "Processes.", lower_bound=1)
+
+
+def main(argv: Sequence[str]) -> None:
+    """Render a folder."""
+    given = flags.FLAGS
+    if len(argv) > 1:
+        raise JobError(f"Not a flag: {argv[1]!r} (--help lists the flags).")
+    if not given.soundfonts:
+        raise JobError("--soundfonts needs at least one.")
+    output = Path(given.output).expanduser()
+    skipped = build(Path(given.midi).expanduser(), output, given.soundfonts, given.songs, given.workers)
+    for item in skipped:
+        print(f"left out: {item.reason}")
+    print(f"{output}: {len(list(output.glob('*.wav')))} songs, rendered; {len(skipped)} left out (skipped.csv).")
+
+
+if __name__ == "__main__":
+    define_flags()
+    job.run(main)

@@ -4,6 +4,7 @@ import pytest
 from djnet import spec
 from djnet.data import Keyed, fragment_batches
 from djnet.fragments import cut_frames, downbeat_hops
+from djnet.records import Manifest
 
 
 def _first_batch(records, **options):
@@ -33,6 +34,18 @@ def test_a_pass_sees_every_clip_once_and_the_key_decides_the_order(records):
     assert len(plain) == records.clips("train")
     assert np.array_equal(one, again) and not np.array_equal(one, two) and not np.array_equal(one, other)
     assert np.array_equal(np.sort(plain, axis=0), np.sort(one, axis=0))
+
+
+def test_other_records_are_added_and_normalised_as_the_first(records):
+    louder = records.content | {"mean": [value + 1 for value in records.content["mean"]]}
+    other = Manifest(records.folder, louder)
+    alone, both = (
+        np.concatenate([batch.lengths for batch in fragment_batches(records, "train", 3, also=also)])
+        for also in ([], [other])
+    )
+    assert np.array_equal(np.concatenate([alone, alone]), both)
+    (batch,) = fragment_batches(records, "train", 3, also=[other], batch_size=len(both))
+    assert np.array_equal(batch.frames[: len(alone)], batch.frames[len(alone) :])
 
 
 @pytest.mark.parametrize("segmentation", ["fixed", "downbeat"])

@@ -187,6 +187,18 @@ def test_a_run_that_never_began_does_not_claim_its_folder(records, tmp_path, mon
     assert train(replace(run, learning_rate=1e-3), records, tmp_path, show_progress=False).epochs == 1
 
 
+def test_other_records_are_trained_on_too_and_must_be_there(records, many, tmp_path):
+    run = replace(RUN, epochs=1, also=(many.corpus,))
+    with pytest.raises(TrainingError, match=f"also needs records of {many.corpus}: say where with --also=folder"):
+        train(run, records, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    train(run, records, tmp_path, show_progress=False, also=[many])
+    assert _step(tmp_path / "checkpoint.npz") == -(-(records.clips("train") + many.clips("train")) // run.batch_clips)
+    assert json.loads((tmp_path / "run.json").read_text())["also"] == [many.origin]
+    with pytest.raises(TrainingError, match="was trained on other records"):
+        train(run, records, tmp_path, also=[replace(many, content=many.content | {"settings": {}})])
+
+
 def test_the_learning_rate_rises_and_falls():
     run = Run(learning_rate=1.0, warmup_steps=10)
     rates = [learning_rate(run, step, 100) for step in range(100)]
@@ -226,7 +238,7 @@ def test_every_row_of_every_table_has_an_experiment():
     assert {"table4/fixed", "table4/downbeat"} <= names
     assert {f"table5/{name}" for name in ABLATIONS} <= names
     assert {"two_matrices/fixed", "two_matrices/downbeat"} <= names
-    assert len({run.name for run in EXPERIMENTS.values()}) == 19
+    assert len({run.name for run in EXPERIMENTS.values()}) == 20
     assert experiment("table5/stride2", ablation={"dropout": 0.1}).ablation == {"stride": 2, "dropout": 0.1}
     with pytest.raises(ValueError, match="Unknown experiment 'table9/sen'"):
         experiment("table9/sen")
