@@ -113,6 +113,7 @@ def define_flags() -> None:
     flags.DEFINE_list("only", [], "Only experiments whose names begin with one of these (experiments.train --list).")
     flags.DEFINE_bool("dry_run", False, "Say what would be trained and how long it would take, and stop.")
     flags.DEFINE_integer("epochs", None, "Passes over the training clips, the same for every run.", lower_bound=1)
+    flags.DEFINE_list("also", [], "Folders of records that networks with more music are trained on as well.")
     flags.DEFINE_list("transfer", [], "Folders of records of other music, for the table of what carries over to it.")
     flags.DEFINE_integer("at_once", None, "Trainings side by side; by default two, with a GPU one.", lower_bound=1)
     flags.DEFINE_integer("seeds", 1, "So many seeds of SEN and of the best baseline; one of the rest.", lower_bound=1)
@@ -124,6 +125,7 @@ def main(argv: Sequence[str]) -> None:
     job.import_quietly("tensorflow")
     from experiments.checkpoints import read_history, run_folder
     from experiments.configs import EXPERIMENTS, experiment
+    from experiments.training import training_clips
 
     if len(argv) > 1:
         raise job.JobError(f"Not a flag: {argv[1]!r} (--help lists the flags).")
@@ -132,6 +134,7 @@ def main(argv: Sequence[str]) -> None:
     if not names:
         raise job.JobError(f"--only={','.join(given.only)}: no experiment begins so; see experiments.train --list.")
     runs = Path(given.runs).expanduser()
+    others = {other.corpus: other for other in (Manifest.read(Path(folder).expanduser()) for folder in given.also)}
     changes = {} if given.epochs is None else {"epochs": given.epochs}
     at_once = given.at_once or _default_at_once()
     todo: dict[Path, Training] = {}
@@ -140,12 +143,15 @@ def main(argv: Sequence[str]) -> None:
         run = experiment(item.experiment, protocol=item.protocol, seed=item.seed, **changes)
         folder = run_folder(runs, manifest, run)
         done = list(read_history(folder / "history.csv"))
-        clips = manifest.content["splits"]["train"]["games"].get(f"{run.segmentation}/{run.n}", 0)
+        also = [others[name] for name in run.also if name in others]
+        clips = training_clips(run, manifest, also)
         if not clips:
             print(f"{item.experiment} is left out: no training clips of {given.data} can be cut so.")
+        elif len(also) < len(run.also):
+            print(f"{item.experiment} is left out: it needs records of {', '.join(run.also)} too (--also).")
         elif len(done) < run.epochs and folder not in todo:
             flag = {"experiment": item.experiment, "protocol": item.protocol, "seed": item.seed, **changes}
-            flag |= {"data": given.data, "output": given.runs}
+            flag |= {"data": given.data, "output": given.runs, "also": ",".join(str(other.folder) for other in also)}
             command = [sys.executable, "-m", "experiments.train", *(f"--{key}={value}" for key, value in flag.items())]
             todo[folder] = Training(command, folder, len(done), run.epochs)
             rate = float(done[-1]["pairs_per_second"]) if done else PAIRS_PER_SECOND

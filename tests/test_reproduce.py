@@ -26,6 +26,9 @@ def test_a_dry_run_says_what_is_missing_and_trains_nothing(records, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "table5/stride2" in done.stdout and "8 runs to train" in done.stdout
     assert list(tmp_path.iterdir()) == []
+    more = [*command, "--dry_run", "--only=more_music"]
+    done = subprocess.run(more, capture_output=True, text=True)
+    assert "needs records of pop909 (rendered) too (--also)" in done.stdout and "0 runs to train" in done.stdout
     done = subprocess.run([*command, "--only=table9"], capture_output=True, text=True)
     assert done.returncode == 2 and "no experiment begins so" in done.stderr
 
