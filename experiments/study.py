@@ -54,6 +54,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "overlapping with window 0.8 s": {"protocol": "overlapping", "ablation": {"window_seconds": 0.836}},
     "half as wide": {"ablation": {"tower": (32, 64, 128), "convnet": (16, 32, 64), "dense": (256, 256)}},
     "twice as wide": {"ablation": {"tower": (128, 256, 512), "convnet": (64, 128, 256), "dense": (1024, 1024)}},
+    "more music": {"also": ("pop909 (rendered)",)},
     "half of the music": {"share": 1 / 2},
     "a quarter of the music": {"share": 1 / 4},
     "an eighth of the music": {"share": 1 / 8},
@@ -71,6 +72,7 @@ def define_flags() -> None:
     flags.DEFINE_string("runs", "runs/study", "Folder for the runs of the study.")
     flags.DEFINE_string("output", "results", "Folder for study.csv.")
     flags.DEFINE_list("only", [], f"Only these variants: {', '.join(VARIANTS)}.")
+    flags.DEFINE_list("also", [], "Folders of records that the variant with more music is trained on as well.")
     flags.DEFINE_list("other", [], "Folders of records of other music, whose validation puzzles are played too.")
     flags.DEFINE_integer("epochs", 20, "Passes over the training clips, the same for every variant.", lower_bound=1)
 
@@ -88,18 +90,22 @@ def main(argv: Sequence[str]) -> None:
     if unknown := set(given.only) - set(VARIANTS):
         raise job.JobError(f"--only: no variant {min(unknown)!r}; there are {', '.join(VARIANTS)}.")
     manifest = Manifest.read(Path(given.data).expanduser())
-    others = [Manifest.read(Path(folder).expanduser()) for folder in given.other]
+    others, also = ([Manifest.read(Path(name).expanduser()) for name in names] for names in (given.other, given.also))
     runs, path = Path(given.runs).expanduser(), Path(given.output).expanduser() / "study.csv"
     for name in given.only or VARIANTS:
         epochs = round(given.epochs / VARIANTS[name].get("share", 1))
         run = experiment(BASE, epochs=epochs, **VARIANTS[name])
+        more = [records for records in also if records.corpus in run.also]
+        if len(more) < len(run.also):
+            print(f"{name} is left out: it needs records of {', '.join(run.also)} (--also).")
+            continue
         print(f"{name}: {run.name}", flush=True)
         folder = runs / manifest.origin[:8] / f"{name.replace(' ', '-')}-epochs={epochs}"
         try:
-            train(run, manifest, folder, on_epoch=lambda row: print(row, flush=True))
+            train(run, manifest, folder, on_epoch=lambda row: print(row, flush=True), also=more)
         except TrainingError as error:
             raise job.JobError(str(error)) from error
-        write(path, row_of(name, folder, manifest, others))
+        write(path, row_of(name, folder, manifest, others, more))
     print(f"-> {path}")
 
 
@@ -121,8 +127,10 @@ def solved(folder: Path, run: Any, manifest: Manifest, other: Manifest, n: int) 
     return round(sum(right) / len(right), 5)
 
 
-def row_of(variant: str, folder: Path, manifest: Manifest, others: Sequence[Manifest] = ()) -> dict[str, Any]:
-    """What a variant reached."""
+def row_of(
+    variant: str, folder: Path, manifest: Manifest, others: Sequence[Manifest] = (), also: Sequence[Manifest] = ()
+) -> dict[str, Any]:
+    """What a variant reached, on the validation split and on that of other records; `also` was trained on."""
     from experiments.checkpoints import read_history
     from experiments.configs import Run
     from experiments.training import clips_of, training_clips
@@ -140,7 +148,7 @@ def row_of(variant: str, folder: Path, manifest: Manifest, others: Sequence[Mani
         "epochs": len(history),
         "loss": history["loss"].iloc[-1],
         "accuracy": history["accuracy"].iloc[-1],
-        "clips": training_clips(run, manifest),
+        "clips": training_clips(run, manifest, also),
         "preset": facts["run"]["preset"],
         "puzzles": clips_of(run, manifest, "valid"),
         "corpus": manifest.corpus,

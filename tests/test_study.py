@@ -23,6 +23,8 @@ def test_a_study_says_what_a_variant_reached(records, tmp_path):
     assert row["variant"] == "half of the music" and row["epochs"] == 2 and 0 <= row["valid_global"] <= 1
     assert row[records.content["corpus"]["name"]] == row["valid_global"] and 0 <= row["valid_global_6"] <= 1
     assert row["clips"] == -(-records.clips("train") // 2)
+    done = subprocess.run([*command, "--only=more music"], capture_output=True, text=True)
+    assert "more music is left out: it needs records of pop909 (rendered) (--also)" in done.stdout
     done = subprocess.run([*command, "--only=deeper"], capture_output=True, text=True)
     assert done.returncode == 2 and "no variant 'deeper'" in done.stderr
 
