@@ -31,6 +31,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "cut at downbeats": DOWNBEATS,
     "cut at downbeats with spec_augment": DOWNBEATS | {"spec_augment": True},
     "cut at downbeats and half off the beat": DOWNBEATS | {"off_beat": 0.5},
+    "cut at downbeats and three quarters off the beat": DOWNBEATS | {"off_beat": 0.75},
     "cut at downbeats with dropout 0.5": DOWNBEATS | {"ablation": {"dropout": 0.5}},
     "cuts not drawn anew": {"redraw": False},
     "recoloured": {"recolour": True},

@@ -1,6 +1,6 @@
 """MIDI -> audio with FluidSynth, for music that is public as notes but not as a recording: `make render`, or
 
-    python -m preprocessing.rendering --midi=folder --output=folder --songs=200
+    python -m preprocessing.rendering --midi=folder --output=folder --songs=120
 
 Renders every song of a folder with one of several soundfonts and with instruments of its own, both drawn by the song's
 name, so that piano scores become music of many colours. Numbers from such audio say "rendered".
@@ -118,7 +118,7 @@ def define_flags() -> None:
         "Soundfonts to choose from, by name or path; not the one that RWC-P is rendered with. "
         "(Debian: timgm6mb-soundfont opl3-soundfont csound-soundfont)",
     )
-    flags.DEFINE_integer("songs", 200, "At most that many songs, the first by name.", lower_bound=1)
+    flags.DEFINE_integer("songs", 120, "At most that many songs, the first by name.", lower_bound=1)
     flags.DEFINE_integer("workers", joblib.cpu_count(), "Processes.", lower_bound=1)
 
 

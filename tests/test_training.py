@@ -289,8 +289,9 @@ def test_list_shows_all_experiments():
     assert len(_run("--list").stdout.splitlines()) == len(EXPERIMENTS)
 
 
-def test_another_model_brings_its_own_batches_and_other_cuts_their_passes():
+def test_another_model_brings_its_own_batches_and_other_cuts_their_share_off_the_beat():
     assert experiment("table2/sen", model="sn").batch_clips == experiment("table2/sn").batch_clips == BATCHES["sn"]
     assert experiment("table2/sen", model="sn", batch_clips=2).batch_clips == 2
     assert experiment("table2/sen", segmentation="downbeat") == experiment("table4/downbeat")
-    assert experiment("table2/sen", segmentation="downbeat", epochs=3).epochs == 3
+    assert experiment("table2/sen", segmentation="downbeat", off_beat=0.0).off_beat == 0
+    assert experiment("table4/downbeat", segmentation="fixed") == experiment("table4/fixed")
