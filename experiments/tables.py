@@ -57,9 +57,13 @@ def _group(game: str, cut: str, n: int, rows: Iterable[Row], rival: tuple[str, s
     ]
 
 
+def _two_matrices(cut: str) -> Row:
+    return VARIANT, cut, f"two_matrices/{cut}", None
+
+
 def _variants(cut: str) -> list[Row]:
-    more: list[Row] = [(MORE_MUSIC, cut, "more_music/fixed", None)]
-    return [(VARIANT, cut, f"two_matrices/{cut}", None), *(more if cut == "fixed" else [])]
+    more: list[Row] = [(MORE_MUSIC, cut, "more_music/fixed", None)] if cut == "fixed" else []
+    return [_two_matrices(cut), *more]
 
 
 def _other_rules(cut: str, run: str) -> list[Row]:
@@ -93,7 +97,7 @@ def _boundary(gap: float) -> list[Cell]:
     """Does the join alone decide? Music taken away on each side of it, and a SEN that was trained so."""
     methods = (("sen", "table2/sen"), ("ccsn", "table2/ccsn"), ("sen, gap 0.5 s", "boundary/sen"))
     rows: list[Row] = [(name, "fixed", run, None) for name, run in methods]
-    cells = _group("jigsaw", "fixed", 3, [*rows, _variants("fixed")[0]], ("sen", "fixed"))
+    cells = _group("jigsaw", "fixed", 3, [*rows, _two_matrices("fixed")], ("sen", "fixed"))
     return [replace(cell, gap=gap) for cell in cells]
 
 
