@@ -167,6 +167,8 @@ def main(argv: Sequence[str]) -> None:
     _run("preprocessing.mixes", f"--data={given.data}", required=False)  # with few tracks there is no medley game
     for seed in range(given.seeds):
         _run("experiments.evaluate", *places, f"--seed={seed}")
+        for folder in given.transfer:
+            _run("experiments.evaluate", *places, "--table=transfer", f"--test_data={folder}", f"--seed={seed}")
     for table, protocol in (
         ("2", "overlapping"),
         ("3", "overlapping"),
@@ -174,8 +176,6 @@ def main(argv: Sequence[str]) -> None:
         ("boundary", "overlapping"),
     ):
         _run("experiments.evaluate", *places, f"--table={table}", f"--protocol={protocol}")
-    for folder in given.transfer:
-        _run("experiments.evaluate", *places, "--table=transfer", f"--test_data={folder}")
     _run("experiments.figures", f"--data={given.data}", f"--runs={given.runs}", f"--results={given.output}")
 
 
