@@ -18,6 +18,7 @@ ALL_KINDS = tuple(kind.name for kind in Kind)
 BATCHES = {"sen": 4, "sn": 4, "cin": 16, "ccsn": 4, "tsn": 4, "opn": 4}
 # A clip has few downbeats, which are soon known by heart: three clips of four are cut off the beat (`make study`).
 OFF_BEAT = {"fixed": 0.0, "downbeat": 0.75}
+MORE_MUSIC = ("pop909 (rendered)",)
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,8 @@ EXPERIMENTS: dict[str, Run] = {
     **{f"table5/{name}": _run("sen", "downbeat", **changes) for name, changes in ABLATIONS.items()},
     "boundary/sen": _run("sen", gap_seconds=0.5),
     **{f"two_matrices/{cut}": _run("sen", cut, ablation={"two_matrices": True}) for cut in ("fixed", "downbeat")},
-    "more_music/fixed": _run("sen", also=("pop909 (rendered)",)),
+    "more_music/sen": _run("sen", also=MORE_MUSIC),
+    "more_music/two_matrices": _run("sen", ablation={"two_matrices": True}, also=MORE_MUSIC),
 }
 
 

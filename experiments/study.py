@@ -26,6 +26,7 @@ BASE = "table2/sen"
 BASELINES = ("sn", "cin", "ccsn", "tsn", "opn")
 DOWNBEATS = {"segmentation": "downbeat", "off_beat": 0.0}
 ADAM = {"optimiser": "adam", "learning_rate": 0.001}
+MORE_MUSIC = {"also": ("pop909 (rendered)",)}
 VARIANTS: dict[str, dict[str, Any]] = {
     "base": {},
     "cut at downbeats": DOWNBEATS,
@@ -55,7 +56,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "overlapping with window 0.8 s": {"protocol": "overlapping", "ablation": {"window_seconds": 0.836}},
     "half as wide": {"ablation": {"tower": (32, 64, 128), "convnet": (16, 32, 64), "dense": (256, 256)}},
     "twice as wide": {"ablation": {"tower": (128, 256, 512), "convnet": (64, 128, 256), "dense": (1024, 1024)}},
-    "more music": {"also": ("pop909 (rendered)",)},
+    "more music": MORE_MUSIC,
+    "more music and two matrices": MORE_MUSIC | {"ablation": {"two_matrices": True}},
     "half of the music": {"share": 1 / 2},
     "a quarter of the music": {"share": 1 / 4},
     "an eighth of the music": {"share": 1 / 8},

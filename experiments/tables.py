@@ -18,8 +18,9 @@ KEY = [
 REFERENCES = ("random", "continuity")
 SETTING = ("protocol", "preset", "corpus", "corpus_hash", "trained_on", "seed", "commit")  # what a number was made with
 GREEDY, LIKELIEST = "(greedy)", "(likeliest)"  # other ways from the same scores to an order
-# Not of the paper: SEN that compares the spectrograms beside the embeddings, and SEN that heard rendered songs too.
-VARIANT, MORE_MUSIC = "sen, two matrices", "sen, more music"
+# Not of the paper: SEN that compares the spectrograms beside the embeddings, and both trained on rendered songs too.
+VARIANT = "sen, two matrices"
+MORE_MUSIC = {"sen, more music": "more_music/sen", f"{VARIANT}, more music": "more_music/two_matrices"}
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,8 @@ def _two_matrices(cut: str) -> Row:
 
 
 def _variants(cut: str) -> list[Row]:
-    more: list[Row] = [(MORE_MUSIC, cut, "more_music/fixed", None)] if cut == "fixed" else []
-    return [_two_matrices(cut), *more]
+    more: list[Row] = [(name, cut, run, None) for name, run in MORE_MUSIC.items()]
+    return [_two_matrices(cut), *(more if cut == "fixed" else [])]
 
 
 def _other_rules(cut: str, run: str) -> list[Row]:
