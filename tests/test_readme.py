@@ -54,6 +54,8 @@ def test_a_table_of_results_shows_what_was_played():
     assert "| jigsaw | x | x | x | 0.912 (0.800) | 0.700 to 0.900 | x | 0.996 (0.994) | 0.912 (0.810) |" in lines
     assert "| jigsaw | x | x | sn | 0.912 (0.800) | 0.700 to 0.900 | x | 0.996 (0.994) |  |" in lines
     assert not any("| sn |" in line for line in card_table([row | {"method": "sen"}, row | {"method": "sn"}]))
+    medley = row | {"game": "medley", "pairwise_low": "0.85", "pairwise_high": "0.95"}
+    assert "| medley | x | x | x | 0.912 (0.800) | 0.850 to 0.950 | x | 0.996 (0.994) |" in results_table([medley])
     assert results_table([]) == ["Not played yet: `make evaluate`."]
 
 
