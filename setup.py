@@ -29,6 +29,7 @@ setup(
         "keras>=3.5,<4",
         "librosa>=0.10.2,<1",
         "matplotlib>=3.8",
+        "mido>=1.3",
         "numpy>=1.26,<2",
         "pandas>=2.2",
         "pillow>=10.0",
@@ -43,7 +44,7 @@ setup(
     ],
     extras_require={
         # madmom 0.16.1 compiles only with Cython and NumPy installed before it and build isolation off: `make madmom`.
-        "downbeats": ["madmom==0.16.1", "mido>=1.3", "setuptools<81"],
+        "downbeats": ["madmom==0.16.1", "setuptools<81"],
         # Optional: preprocessing on a cluster, and music and records in object storage.
         "dask": ["distributed>=2024.8"],
         "ray": ["ray>=2.40"],

@@ -71,8 +71,10 @@ def recast(midi: Path, output: Path) -> None:
         raise JobError(f"{midi} is not a MIDI file that can be read: {error or 'it ends too early'}.") from error
     chosen = rng.integers(INSTRUMENTS, size=16).tolist()
     for track in notes.tracks:
+        for i, message in enumerate(track):  # replaced and not removed: a message also tells the time
+            if message.type == "program_change" and message.channel != DRUMS:
+                track[i] = message.copy(program=chosen[message.channel])
         channels = sorted({message.channel for message in track if message.type == "note_on"} - {DRUMS})
-        track[:] = [message for message in track if message.type != "program_change" or message.channel == DRUMS]
         track[:0] = [mido.Message("program_change", channel=one, program=chosen[one]) for one in channels]
     notes.save(output)
 

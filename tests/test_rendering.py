@@ -1,4 +1,5 @@
 import mido
+import numpy as np
 import pytest
 
 from djnet.games import read_about
@@ -10,10 +11,19 @@ def _song(path, channels=(0, 9)):
     for channel in channels:
         track = mido.MidiTrack([mido.Message("program_change", channel=channel, program=0)])
         track += [mido.Message("note_on", channel=channel, note=60, time=10 * i) for i in range(4)]
+        track += [mido.Message("program_change", channel=channel, program=0, time=50)]
+        track += [mido.Message("note_on", channel=channel, note=62)]
         notes.tracks.append(track)
     path.parent.mkdir(parents=True, exist_ok=True)
     notes.save(path)
     return path
+
+
+def _notes(path):
+    """Every note with its time."""
+    times = [np.cumsum([message.time for message in track]) for track in mido.MidiFile(path).tracks]
+    found = zip(mido.MidiFile(path).tracks, times, strict=True)
+    return [(m.note, int(t)) for track, when in found for m, t in zip(track, when, strict=True) if m.type == "note_on"]
 
 
 def _programs(path):
@@ -28,11 +38,8 @@ def test_a_song_gets_instruments_of_its_own_and_keeps_its_notes_and_drums(tmp_pa
     casts = [_programs(tmp_path / f"recast-{song.name}") for song in songs]
     assert len({cast[0] for cast in casts}) > 3 and {cast[9] for cast in casts} == {0}
     assert all(cast[0] < rendering.INSTRUMENTS for cast in casts)
-    before, after = (
-        [m for track in mido.MidiFile(path).tracks for m in track if m.type == "note_on"]
-        for path in (songs[0], tmp_path / "recast-a.mid")
-    )
-    assert before == after
+    before, after = (_notes(path) for path in (songs[0], tmp_path / "recast-a.mid"))
+    assert before == after and len(before) == 10
     rendering.recast(songs[0], tmp_path / "again.mid")
     assert (tmp_path / "again.mid").read_bytes() == (tmp_path / "recast-a.mid").read_bytes()
 
