@@ -16,7 +16,7 @@ FLAGS       ?=
 BIN       := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 PIP       := $(BIN)/pip --quiet --quiet --disable-pip-version-check install --constraint $(CONSTRAINTS)
-SOURCES   := setup.py djnet preprocessing experiments tests benchmarks stress
+SOURCES   := setup.py djnet preprocessing experiments tests benchmarks
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -34,7 +34,7 @@ train: $(INSTALLED) ## train SEN on what is in DATA, cut at equal lengths and at
 	@echo "Trained: see $(RUNS)/. For more: make preprocess train CORPUS=medium EPOCHS=40, or $(BIN)/python -m experiments.train --help"
 
 evaluate: $(INSTALLED) ## play the games on the test split with what is in RUNS, write the tables to RESULTS
-	@$(BIN)/python -m preprocessing.mixes --data="$(DATA)" || true
+	@$(BIN)/python -m preprocessing.make_medleys --data="$(DATA)" || true
 	@$(BIN)/python -m experiments.evaluate --data="$(DATA)" --runs="$(RUNS)" --output="$(RESULTS)" $(FLAGS)
 	@echo "Tables: $(RESULTS)/table*.csv; every puzzle's answer: $(RESULTS)/predictions/"
 
@@ -45,10 +45,10 @@ study: $(INSTALLED) ## compare ways to train SEN on the validation split of DATA
 	@$(BIN)/python -m experiments.study --data="$(DATA)" --runs="$(RUNS)/study" --output="$(RESULTS)" $(FLAGS)
 
 figures: $(INSTALLED) ## draw the figures from DATA, RUNS and the tables in RESULTS
-	@$(BIN)/python -m experiments.figures --data="$(DATA)" --runs="$(RUNS)" --results="$(RESULTS)" $(FLAGS)
+	@$(BIN)/python -m experiments.plots --data="$(DATA)" --runs="$(RUNS)" --results="$(RESULTS)" $(FLAGS)
 
 mixes: $(INSTALLED) ## mix test tracks of DATA to medleys with a known order
-	@$(BIN)/python -m preprocessing.mixes --data="$(DATA)" $(FLAGS)
+	@$(BIN)/python -m preprocessing.make_medleys --data="$(DATA)" $(FLAGS)
 
 rwc: $(INSTALLED) ## make RWC-P ready for sequencing, rendered where there is no audio: RWC=its folder
 	@test -n "$(RWC)" || { echo "Say where RWC-P is: make rwc RWC=folder" >&2; exit 2; }
@@ -56,7 +56,7 @@ rwc: $(INSTALLED) ## make RWC-P ready for sequencing, rendered where there is no
 
 render: $(INSTALLED) ## play a folder of notes with instruments of many kinds: MIDI=folder AUDIO=folder for the songs
 	@test -n "$(MIDI)" -a -n "$(AUDIO)" || { echo "Say where the notes are and the songs go: make render MIDI=folder AUDIO=folder" >&2; exit 2; }
-	@$(BIN)/python -m preprocessing.rendering --midi="$(MIDI)" --output="$(AUDIO)" $(FLAGS)
+	@$(BIN)/python -m preprocessing.render_midi --midi="$(MIDI)" --output="$(AUDIO)" $(FLAGS)
 
 medley: $(INSTALLED) ## one piece of music out of many songs: SONGS=a folder of yours (none: free recordings), MEDLEY=medley.wav
 	@$(BIN)/djnet medley $(if $(SONGS),"$(SONGS)") --output="$(MEDLEY)" $(FLAGS)
@@ -66,7 +66,7 @@ report: $(INSTALLED) ## write a page to see, hear and play: RESULTS/report/index
 	  --output="$(RESULTS)/report" $(FLAGS)
 
 inspect: $(INSTALLED) ## check every shard in DATA, show counts, draw a few spectrograms
-	@$(BIN)/python -m preprocessing.inspect "$(DATA)" $(FLAGS)
+	@$(BIN)/python -m preprocessing.check_records "$(DATA)" $(FLAGS)
 
 browser: ## install Chromium for the tests of the pages (as root, with apt-get); without it they are skipped
 	@command -v chromium >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
@@ -92,10 +92,10 @@ bench: $(INSTALLED) ## measure speed, as ratios against the plain way
 	@$(BIN)/python -m benchmarks $(FLAGS)
 
 stress: $(INSTALLED) ## break things on purpose for MINUTES=10 and count what was lost
-	@$(BIN)/python -m stress $(MINUTES) $(FLAGS)
+	@$(BIN)/python -m tests.faults $(MINUTES) $(FLAGS)
 
 readme-tables: $(INSTALLED) ## write the tables of README.md anew from results/
-	@$(BIN)/python -m experiments.readme
+	@$(BIN)/python -m experiments.docs_tables
 
 madmom: $(INSTALLED) ## build the downbeat tracker again, for example after installing a compiler
 	@rm -f $(VENV)/.madmom

@@ -15,13 +15,11 @@ setup(
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     python_requires=">=3.11",
-    packages=find_packages(include=["djnet*", "preprocessing*", "experiments*"]),
+    packages=find_packages(include=["djnet*"]),
     package_data={
-        "djnet": ["weights/*/*"],
-        "preprocessing.corpora": ["*.csv"],
-        "experiments.report": ["static/*", "templates/*"],
+        "djnet": ["weights/*/*", "corpora/*.csv", "pages/static/*", "pages/templates/*"],
     },
-    entry_points={"console_scripts": ["djnet = experiments.console:main"]},
+    entry_points={"console_scripts": ["djnet = djnet.cli.main:main"]},
     install_requires=[
         "absl-py>=2.0",
         "jinja2>=3.1",

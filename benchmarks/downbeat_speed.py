@@ -9,9 +9,9 @@ from threadpoolctl import threadpool_limits
 from benchmarks.measure import Line, seconds
 from benchmarks.preprocessing_speed import music
 from djnet import audio
-from djnet.spec import CLIP_SECONDS
-from preprocessing import beat_decoder, beat_network
-from preprocessing.madmom_compat import madmom
+from djnet.constants import CLIP_SECONDS
+from djnet.downbeats import network
+from djnet.downbeats.madmom import madmom
 
 CLIPS = 3
 
@@ -19,22 +19,21 @@ CLIPS = 3
 def lines() -> Iterator[Line]:
     """The network, the decoder, both, and the memory they take."""
     clips = [
-        audio.load_at(track.path, 20.0, CLIP_SECONDS, (beat_network.SAMPLE_RATE_HZ,))[0]
-        for track in music().tracks[:CLIPS]
+        audio.load_at(track.path, 20.0, CLIP_SECONDS, (network.SAMPLE_RATE_HZ,))[0] for track in music().tracks[:CLIPS]
     ]
     downbeats, signal = madmom("features.downbeats"), madmom("audio.signal").Signal
     network = downbeats.RNNDownBeatProcessor()
     decoder = downbeats.DBNDownBeatTrackingProcessor(beats_per_bar=[3, 4], fps=100)
-    heard = [beat_network.activations(clip) for clip in clips]
-    [beat_decoder.decode(one) for one in heard]
+    heard = [network.activations(clip) for clip in clips]
+    [decoder.decode(one) for one in heard]
 
     def decode_plainly(activations: np.ndarray) -> list:
         return [model.viterbi(activations) for model in decoder.hmms]
 
     with threadpool_limits(1):
         ours = [
-            seconds(lambda: [beat_network.activations(clip) for clip in clips]) / CLIPS,
-            seconds(lambda: [beat_decoder.decode(one) for one in heard]) / CLIPS,
+            seconds(lambda: [network.activations(clip) for clip in clips]) / CLIPS,
+            seconds(lambda: [decoder.decode(one) for one in heard]) / CLIPS,
         ]
         theirs = [
             seconds(lambda: [network(signal(clip, sample_rate=44_100)) for clip in clips], repeats=1) / CLIPS,

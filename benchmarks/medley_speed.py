@@ -10,10 +10,11 @@ import numpy as np
 
 from benchmarks.measure import Line, seconds
 from benchmarks.preprocessing_speed import music
-from djnet import audio, mix, models
+from djnet import audio
+from djnet.constants import MEL_BINS
+from djnet.medley import analysis, arrange, mix
+from djnet.networks import models
 from djnet.pretrained import Scorer
-from djnet.spec import MEL_BINS
-from experiments import planning, songs
 
 SONGS = 6
 
@@ -22,16 +23,16 @@ def lines() -> Iterator[Line]:
     """Each stage by itself; both cores for listening, as the command does it."""
     paths = [track.path for track in music().tracks[:SONGS]]
     with tempfile.TemporaryDirectory() as folder:
-        songs.analyse(paths[:2], Path(folder))  # compiles, and starts the workers
+        analysis.analyse(paths[:2], Path(folder))  # compiles, and starts the workers
         start = time.perf_counter()
-        found, _ = songs.analyse(paths, Path(folder, "cold"))
+        found, _ = analysis.analyse(paths, Path(folder, "cold"))
         cold = time.perf_counter() - start
-        warm = seconds(lambda: songs.analyse(paths, Path(folder, "cold")))
+        warm = seconds(lambda: analysis.analyse(paths, Path(folder, "cold")))
     total = sum(song.seconds for song in found)
     yield Line("medley: listening to whole songs, two at once", total / cold, "s of music a second", "")
     yield Line("the same, songs that are known: times as fast", cold / warm, "x", "")
 
-    options = [planning.candidates(song, 16.0, 3) for song in found]
+    options = [arrange.candidates(song, 16.0, 3) for song in found]
     mels = [clip.mel for clip in itertools.chain(*options)]
     scorer = Scorer(
         models.build("sen", preset="compact"), np.zeros(MEL_BINS, np.float32), np.ones(MEL_BINS, np.float32)

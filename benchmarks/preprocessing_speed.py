@@ -9,15 +9,15 @@ import numpy as np
 import soundfile
 
 from benchmarks.measure import Line, seconds
-from djnet import audio, spec
-from djnet.data import Keyed, fragment_batches
+from djnet import audio, constants
+from djnet.corpora import Corpus, free, synthetic
+from djnet.dataset import Keyed, fragment_batches
+from djnet.errors import UserError
 from djnet.features import log_mel
 from djnet.pairs import pairs_of
 from djnet.records import Manifest
 from preprocessing.build import build
 from preprocessing.clips import Settings
-from preprocessing.corpora import Corpus, free, synthetic
-from preprocessing.job import JobError
 
 CACHE = Path("~/.cache/djnet").expanduser()
 
@@ -26,7 +26,7 @@ def music() -> Corpus:
     """Real recordings where they can be had, generated songs elsewhere; every third, a few minutes in all."""
     try:
         whole = free.corpus("small", CACHE)
-    except JobError:
+    except UserError:
         whole = synthetic.corpus(30, 0, CACHE)
     return Corpus(whole.name, whole.tracks[::3], [])
 
@@ -54,13 +54,13 @@ def _features(paths: list[str]) -> Iterator[Line]:
 
 def _against_librosa(kind: str, paths: list[str], total: float) -> Iterator[Line]:
     def plain(path: str) -> np.ndarray:
-        samples, rate = librosa.load(path, sr=spec.SAMPLE_RATE_HZ)
+        samples, rate = librosa.load(path, sr=constants.SAMPLE_RATE_HZ)
         return librosa.feature.melspectrogram(
             y=samples,
             sr=rate,
-            n_fft=spec.WINDOW_SAMPLES,
-            hop_length=spec.HOP_SAMPLES,
-            n_mels=spec.MEL_BINS,
+            n_fft=constants.WINDOW_SAMPLES,
+            hop_length=constants.HOP_SAMPLES,
+            n_mels=constants.MEL_BINS,
             window="hamming",
             center=False,
         )

@@ -11,18 +11,18 @@ import tensorflow as tf
 
 from benchmarks.measure import Line, seconds
 from benchmarks.preprocessing_speed import CACHE
-from djnet import scoring, spec
-from djnet.data import Fragments
-from djnet.designs import Design
-from djnet.models import build
+from djnet import constants, scoring
+from djnet.corpora import synthetic
+from djnet.dataset import Fragments
+from djnet.networks.config import Design
+from djnet.networks.models import build
 from djnet.ordering import best_order
 from djnet.pairs import questions_for
 from djnet.records import Manifest
 from experiments.configs import Run
-from experiments.training import Trainer, training_batches
+from experiments.trainer import Trainer, training_batches
 from preprocessing.build import build as build_records
 from preprocessing.clips import Settings
-from preprocessing.corpora import synthetic
 
 RUN = Run()
 CLIPS = RUN.batch_clips
@@ -32,7 +32,7 @@ PAIRS = CLIPS * len(QUESTIONS.answers)
 
 def lines() -> Iterator[Line]:
     """Every measurement of training and scoring."""
-    frames = np.random.default_rng(0).standard_normal((CLIPS, 3, 2, RUN.design.window_frames, spec.MEL_BINS))
+    frames = np.random.default_rng(0).standard_normal((CLIPS, 3, 2, RUN.design.window_frames, constants.MEL_BINS))
     batch = Fragments(tf.constant(frames, tf.float32), tf.constant(np.full((CLIPS, 3), 341)))
     trainer = Trainer(RUN)
     ours = _seconds_a_step(trainer, batch)
@@ -66,7 +66,7 @@ def plain_sen(design: Design) -> keras.Model:
         x = layers.ReLU()(layers.BatchNormalization()(conv(x)))
         return pool(x) if pool else x
 
-    shape = (design.window_frames, spec.MEL_BINS)
+    shape = (design.window_frames, constants.MEL_BINS)
     tower_in = x = keras.Input(shape)
     for filters in design.tower:
         x = block(x, layers.Conv1D(filters, design.tower_size, padding="same", use_bias=False))
@@ -104,7 +104,7 @@ def _step_flops() -> float:
     """Multiplications and additions of one step, forward and (twice as many) backward."""
     design = RUN.design
     frames = design.window_frames
-    tower, channels = 0, spec.MEL_BINS
+    tower, channels = 0, constants.MEL_BINS
     for filters in design.tower:
         tower += frames * design.tower_size * channels * filters
         channels = filters
@@ -150,7 +150,7 @@ def _scoring() -> Iterator[Line]:
     """A puzzle against its pairs in one batch: Keras' own predict, and the compiled network with nothing around it."""
     model = build("sen", "compact")
     n, frames = 8, RUN.design.window_frames
-    puzzle = np.random.default_rng(1).standard_normal((1, n, 2, frames, spec.MEL_BINS)).astype(np.float32)
+    puzzle = np.random.default_rng(1).standard_normal((1, n, 2, frames, constants.MEL_BINS)).astype(np.float32)
     pairs = np.array(list(permutations(range(n), 2)))
     inputs = [puzzle[0, pairs[:, 0], 0], puzzle[0, pairs[:, 1], 1]]
     compiled = tf.function(model)
@@ -172,7 +172,7 @@ def _scoring() -> Iterator[Line]:
 def _scoring_many(n: int = 50, asked: int = 60) -> Line:
     """A large puzzle against asking the network about one pair after the other."""
     model = build("sen", "compact")
-    pool = np.random.default_rng(2).standard_normal((1, n, 2, RUN.design.window_frames, spec.MEL_BINS))
+    pool = np.random.default_rng(2).standard_normal((1, n, 2, RUN.design.window_frames, constants.MEL_BINS))
     pool = pool.astype(np.float32)
     one_pair = tf.function(model)
 

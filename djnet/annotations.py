@@ -9,10 +9,12 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from djnet.errors import UserError
+
 SHORTEST_SECONDS = 1.0
 
 
-class AnnotationError(ValueError):
+class AnnotationError(UserError):
     """An annotation that cannot be used: which file, which line, and why."""
 
     def __init__(self, path: Path | str, line: int, reason: str):

@@ -11,7 +11,8 @@ import numpy as np
 import soundfile
 import soxr
 
-from djnet.spec import SAMPLE_RATE_HZ
+from djnet.constants import SAMPLE_RATE_HZ
+from djnet.errors import UserError
 
 READABLE = frozenset({".aif", ".aiff", ".au", ".caf", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".w64", ".wav"})
 # Music that libsndfile does not read: named with a way out rather than passed over.
@@ -23,7 +24,7 @@ _HASHED_BYTES = 8 << 20  # of the beginning, the middle and the end of a file
 _TOLERATED_SECONDS = 0.1  # some encoders promise a few samples too many
 
 
-class AudioError(ValueError):
+class AudioError(UserError):
     """A file that cannot be used, with the reason in words for a person."""
 
     def __init__(self, path: str | Path, reason: str):
@@ -111,6 +112,16 @@ def probe(path: str | Path) -> Probe:
             _require_last_page(path)
         seconds = sound.frames / sound.samplerate
     return Probe(seconds, _hash_bytes(path), digest.hexdigest())
+
+
+def title_of(path: str | Path) -> tuple[str, str]:
+    """Title and artist of a file by its tags; the title by its name if there are none."""
+    try:
+        with soundfile.SoundFile(os.fsencode(path)) as sound:
+            title, artist = sound.title, sound.artist
+    except (soundfile.LibsndfileError, OSError):
+        title = artist = ""
+    return title or Path(path).stem.replace("_", " "), artist or ""
 
 
 @contextlib.contextmanager

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from djnet.games import Puzzle
+from djnet.puzzles import Puzzle
 from djnet.rng import rng_for
 
 

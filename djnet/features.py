@@ -7,7 +7,7 @@ import scipy.fft
 import scipy.signal
 import scipy.sparse
 
-from djnet.spec import HOP_SAMPLES, LOG_GAIN, MEL_BINS, SAMPLE_RATE_HZ, WINDOW_SAMPLES
+from djnet.constants import HOP_SAMPLES, LOG_GAIN, MEL_BINS, SAMPLE_RATE_HZ, WINDOW_SAMPLES
 
 # Frames are transformed in blocks of one size: small enough for the processor's cache, and always the same, so that
 # a frame's value does not depend, to the bit, on how many frames stand before or after it.

@@ -93,7 +93,7 @@ def best_order(
     rules.validate(len(scores))
     if len(scores) <= EXACT_LIMIT:
         return next(_orders_by_value(scores, rules))
-    from djnet.tours import solve
+    from djnet.travelling_salesman import solve
 
     order, bound = solve(scores, rules, seconds)
     value = value_of(scores, order)

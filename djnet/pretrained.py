@@ -8,14 +8,15 @@ from pathlib import Path
 import keras
 import numpy as np
 
-import djnet.models  # noqa: F401  (registers the layers that a saved model is made of)
-from djnet.games import Puzzle
+import djnet.networks.models  # noqa: F401  (registers the layers that a saved model is made of)
+from djnet.errors import UserError
+from djnet.puzzles import Puzzle
 from djnet.scoring import score_puzzles
 
 WEIGHTS = Path(__file__).parent / "weights"
 
 
-class ModelError(ValueError):
+class ModelError(UserError):
     """A model file that cannot be used: which one, and why."""
 
 

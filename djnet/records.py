@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from djnet import spec
+from djnet import constants
+from djnet.errors import UserError
 from djnet.files import digest_json
 from djnet.pairs import Kind, Pair
 
@@ -27,17 +28,17 @@ VERSION = 1
 
 # What a record's numbers mean; records made with other values are refused.
 FEATURES = {
-    "sample_rate_hz": spec.SAMPLE_RATE_HZ,
+    "sample_rate_hz": constants.SAMPLE_RATE_HZ,
     "window": "hamming",
-    "window_samples": spec.WINDOW_SAMPLES,
-    "hop_samples": spec.HOP_SAMPLES,
-    "mel_bins": spec.MEL_BINS,
-    "log_gain": spec.LOG_GAIN,
-    "clip_hops": spec.CLIP_HOPS,
+    "window_samples": constants.WINDOW_SAMPLES,
+    "hop_samples": constants.HOP_SAMPLES,
+    "mel_bins": constants.MEL_BINS,
+    "log_gain": constants.LOG_GAIN,
+    "clip_hops": constants.CLIP_HOPS,
 }
 
 
-class RecordsError(ValueError):
+class RecordsError(UserError):
     """Records that are missing, damaged or made with other settings, in words for a person."""
 
 
@@ -119,7 +120,7 @@ def deserialize(data: bytes) -> Clip:
         split=text("split"),
         start=features["start"].float_list.value[0],
         offset=features["offset"].int64_list.value[0],
-        mel=np.frombuffer(features["mel"].bytes_list.value[0], "<f2").reshape(-1, spec.MEL_BINS),
+        mel=np.frombuffer(features["mel"].bytes_list.value[0], "<f2").reshape(-1, constants.MEL_BINS),
         beats=np.array(features["beats"].float_list.value, np.float32).reshape(-1, 2),
         segmentations=segmentations,
     )

@@ -9,9 +9,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from djnet.games import Puzzle
 from djnet.ordering import best_order
 from djnet.pairs import LISTWISE, ORDERS
+from djnet.puzzles import Puzzle
 
 # Work is done in groups: so many fragments, and so many questions, of the usual length; fewer of longer ones.
 _FRAGMENTS_AT_ONCE = 128

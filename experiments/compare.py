@@ -6,8 +6,8 @@ Rows are matched by game, method, corpus and so on. Where both tables have their
 puzzles are compared (McNemar's test); else the intervals decide. Exit code 1 if a row got significantly worse.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,10 +15,11 @@ import scipy.stats
 from absl import flags
 
 from djnet import metrics
+from djnet.cli import job
+from djnet.errors import UserError
 from experiments import predictions
-from experiments.statistics import mcnemar
+from experiments.significance import mcnemar
 from experiments.tables import KEY, read
-from preprocessing import job
 
 _WIDTH = 2 * 1.959964  # of a 95% interval, in standard errors
 
@@ -48,13 +49,13 @@ def compare(old: Path, new: Path, level: float) -> tuple[pd.DataFrame, int]:
 
 def _read(path: Path) -> pd.DataFrame:
     if not path.is_file():
-        raise job.JobError(f"{path}: there is no such file.")
+        raise UserError(f"{path}: there is no such file.")
     table = read(path)
     needed = [*KEY, "global", "global_low", "global_high"]
     if missing := [name for name in needed if name not in table.columns]:
-        raise job.JobError(f"{path}, line 1: is no table of results, it has no column {missing[0]!r}.")
+        raise UserError(f"{path}, line 1: is no table of results, it has no column {missing[0]!r}.")
     if (repeated := table.duplicated(KEY)).any():
-        raise job.JobError(f"{path}, line {int(np.argmax(repeated)) + 2}: stands there twice.")
+        raise UserError(f"{path}, line {int(np.argmax(repeated)) + 2}: stands there twice.")
     return table
 
 
@@ -81,19 +82,19 @@ def _unpaired(a: pd.Series, b: pd.Series, difference: float) -> float:
     return float(2 * scipy.stats.norm.sf(abs(difference) / spread)) if spread else 0.0
 
 
-_LEVEL = flags.DEFINE_float("level", 0.01, "A difference less probable than this by chance counts.", 0.0, 1.0)
+def define_flags() -> None:
+    """The flags of the command."""
+    flags.DEFINE_float("level", 0.01, "A difference less probable than this by chance counts.", 0.0, 1.0)
 
 
-def main(argv: Sequence[str]) -> int:
+def main(given: Any, old: str, new: str) -> int:
     """Compare, print, and say by the exit code whether something got worse."""
-    if len(argv) != 3:
-        raise job.JobError("Say which two tables: python -m experiments.compare old.csv new.csv")
     try:
-        table, alone = compare(Path(argv[1]), Path(argv[2]), _LEVEL.value)
+        table, alone = compare(Path(old), Path(new), given.level)
     except ValueError as error:
-        raise job.JobError(str(error)) from error
+        raise UserError(str(error)) from error
     if table.empty:
-        raise job.JobError(f"{argv[1]} and {argv[2]} have no row in common.")
+        raise UserError(f"{old} and {new} have no row in common.")
     shown = table.drop(columns=[name for name in KEY if table[name].nunique() == 1])
     print(shown.to_string(index=False))
     worse = int(table.verdict.isin(("WORSE", "LOST")).sum())
@@ -102,4 +103,4 @@ def main(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    job.run(main)
+    job.run(main, define_flags, "OLD.csv NEW.csv")

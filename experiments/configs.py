@@ -5,11 +5,11 @@ import re
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
-from djnet.designs import Design, design_for
-from djnet.fragments import PROTOCOLS
-from djnet.models import MODELS
+from djnet.constants import CLIP_SECONDS, seconds_to_hops
+from djnet.cuts import PROTOCOLS
+from djnet.networks.config import Design, design_for
+from djnet.networks.models import MODELS
 from djnet.pairs import Kind, questions_for
-from djnet.spec import CLIP_SECONDS, seconds_to_hops
 
 OPTIMISERS = ("sgd", "adam")
 ALL_KINDS = tuple(kind.name for kind in Kind)

@@ -16,7 +16,7 @@ a and b, log-mel [1, T, 128] of two fragments without padding, and answers with 
 
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +24,11 @@ import numpy as np
 from absl import flags, logging
 
 import djnet
-from djnet import spec
+from djnet import constants
+from djnet.cli import job
+from djnet.errors import UserError
 from djnet.files import whole_file
 from djnet.rng import rng_for
-from preprocessing import job
-
-_LITERT = flags.DEFINE_string("litert", None, "Also write the network as one LiteRT file of that name (.tflite).")
 
 Answer = Callable[[np.ndarray, np.ndarray], Any]  # log-mels [T, 128] of two fragments -> [1]
 
@@ -64,10 +63,10 @@ def export(model: Any, mean: np.ndarray, std: np.ndarray, folder: Path) -> None:
         logits = comparison(xs, [piece[..., -1] for piece in pieces])
         return {"probability": tf.nn.softmax(logits)[:, 1]}
 
-    mels = tf.TensorSpec([None, None, spec.MEL_BINS], tf.float32, "mel")
+    mels = tf.TensorSpec([None, None, constants.MEL_BINS], tf.float32, "mel")
     embed_graph = tf.function(embed, input_signature=[mels])
     shape = embed_graph.get_concrete_function().structured_outputs["frames"].shape
-    is_vector = len(embedding(tf.zeros([1, 64, spec.MEL_BINS]), tf.ones([1, 64]))[0].shape) == 2
+    is_vector = len(embedding(tf.zeros([1, 64, constants.MEL_BINS]), tf.ones([1, 64]))[0].shape) == 2
     kept = [tf.TensorSpec([None, shape[1], None, shape[3]], tf.float32, name) for name in ("frames_a", "frames_b")]
     module = tf.Module()
     module.model = model  # its variables are saved with it
@@ -83,7 +82,7 @@ def export_litert(model: Any, mean: np.ndarray, std: np.ndarray, path: Path) -> 
     """Write a network of pairs, with mean and deviation of each mel bin [128], as a LiteRT file."""
     import keras
 
-    inputs = [keras.Input((None, spec.MEL_BINS), name=name) for name in ("a", "b")]
+    inputs = [keras.Input((None, constants.MEL_BINS), name=name) for name in ("a", "b")]
     normal = keras.layers.Normalization(mean=mean, variance=np.square(std))
     whole = keras.Model(inputs, model([normal(x) for x in inputs]))
     with whole_file(path) as partial:
@@ -125,7 +124,7 @@ def _made_up_pairs(mean: np.ndarray, std: np.ndarray) -> list[list[np.ndarray]]:
     pairs = []
     for i in range(12):
         rng = rng_for(0, "pair", i)
-        frames = np.cumsum(rng.standard_normal((400, spec.MEL_BINS)), axis=0)
+        frames = np.cumsum(rng.standard_normal((400, constants.MEL_BINS)), axis=0)
         frames = mean + std * (frames - frames.mean(axis=0)) / frames.std(axis=0)
         frames = np.maximum(frames, 0.0).astype(np.float32)
         start, cut, end = rng.integers(100), rng.integers(170, 230), rng.integers(300, 400)
@@ -133,25 +132,28 @@ def _made_up_pairs(mean: np.ndarray, std: np.ndarray) -> list[list[np.ndarray]]:
     return pairs
 
 
-def main(argv: Sequence[str]) -> None:
+def define_flags() -> None:
+    """The flags of the command."""
+    flags.DEFINE_string("litert", None, "Also write the network as one LiteRT file of that name (.tflite).")
+
+
+def main(given: Any, run: str, output: str) -> None:
     """Export, and compare what was written with the network."""
-    if len(argv) != 3:
-        raise job.JobError("Say which run and where to: python -m experiments.export RUN_FOLDER out")
-    folder = Path(argv[2]).expanduser()
-    if _LITERT.value is not None and not _LITERT.value.endswith(".tflite"):
-        raise job.JobError(f"--litert={_LITERT.value}: the name must end in .tflite.")
+    folder = Path(output).expanduser()
+    if given.litert is not None and not given.litert.endswith(".tflite"):
+        raise UserError(f"--litert={given.litert}: the name must end in .tflite.")
     if folder.exists() and not (folder / "saved_model.pb").is_file():
-        raise job.JobError(f"{folder} is there and is not a SavedModel: choose another name.")
+        raise UserError(f"{folder} is there and is not a SavedModel: choose another name.")
     job.import_quietly("tensorflow")
     logging.set_verbosity(logging.ERROR)  # TensorFlow's notes on how it saves
     try:
-        scorer = djnet.load(argv[1])
+        scorer = djnet.load(run)
         export(scorer.model, scorer.mean, scorer.std, folder)
     except (FileNotFoundError, ValueError) as error:
-        raise job.JobError(str(error)) from error
+        raise UserError(str(error)) from error
     _check(scorer, served(folder), f"{folder}: signatures embed and score")
-    if _LITERT.value:
-        path = Path(_LITERT.value).expanduser()
+    if given.litert:
+        path = Path(given.litert).expanduser()
         with job.quiet():
             export_litert(scorer.model, scorer.mean, scorer.std, path)
             answer = litert(path)
@@ -162,10 +164,10 @@ def _check(scorer: Any, answer: Answer, what: str) -> None:
     """Compare what was written with the network, and say so."""
     found, expected = compare(scorer.model, scorer.mean, scorer.std, answer)
     if (apart := float(np.abs(found - expected).max())) > TOLERANCE:
-        raise job.JobError(f"{what}: answers otherwise than the network, by {apart:.2g}: do not use it.")
+        raise UserError(f"{what}: answers otherwise than the network, by {apart:.2g}: do not use it.")
     answers = f"answers from {expected.min():.2g} to {expected.max():.2g}"
     print(f"{what}; {len(found)} {answers}, at most {apart:.1e} from the network.")
 
 
 if __name__ == "__main__":
-    job.run(main)
+    job.run(main, define_flags, "RUN_FOLDER OUTPUT")

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from experiments.arena import Arena
+from experiments.evaluation import Arena
 from experiments.predictions import Answer
 from experiments.tables import CELLS, KEY
 

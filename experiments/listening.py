@@ -9,13 +9,15 @@ import glob
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from absl import flags
 
+from djnet.cli import job
+from djnet.errors import UserError
 from djnet.files import whole_file
 from djnet.rng import rng_for
-from preprocessing import job
 
 COLUMNS = ["test", "listener", "trial", "a", "b", "choice", "time"]
 CHOICES = ("a", "b", "none")
@@ -50,24 +52,24 @@ class Preference:
 
 
 def read(path: Path) -> list[Answer]:
-    """The answers in a file; a JobError names the line that cannot be used."""
+    """The answers in a file; a UserError names the line that cannot be used."""
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:
             rows = csv.DictReader(file)
             if rows.fieldnames != COLUMNS:
-                raise job.JobError(f"{path} is not a file of answers: its header must be {','.join(COLUMNS)}.")
+                raise UserError(f"{path} is not a file of answers: its header must be {','.join(COLUMNS)}.")
             return [_answer(path, rows.line_num, row) for row in rows]
     except (UnicodeDecodeError, csv.Error) as error:
-        raise job.JobError(f"{path} is not a CSV file of answers ({error}).") from error
+        raise UserError(f"{path} is not a CSV file of answers ({error}).") from error
 
 
 def _answer(path: Path, line: int, row: dict[str, str]) -> Answer:
     if None in row or None in row.values():
-        raise job.JobError(f"{path}, line {line}: {len(COLUMNS)} cells are needed.")
+        raise UserError(f"{path}, line {line}: {len(COLUMNS)} cells are needed.")
     if row["choice"] not in CHOICES:
-        raise job.JobError(f"{path}, line {line}: the choice is {row['choice']!r}, not a, b or none.")
+        raise UserError(f"{path}, line {line}: the choice is {row['choice']!r}, not a, b or none.")
     if row["a"] == row["b"] or not row["a"] or not row["b"]:
-        raise job.JobError(f"{path}, line {line}: two different orders are needed, not {row['a']!r} and {row['b']!r}.")
+        raise UserError(f"{path}, line {line}: two different orders are needed, not {row['a']!r} and {row['b']!r}.")
     first, second = sorted((row["a"], row["b"]), key=_rank)
     share = 0.5 if row["choice"] == "none" else float(row[row["choice"]] == first)
     return Answer(row["test"], row["listener"], row["trial"], first, second, share)
@@ -138,23 +140,27 @@ def shown(found: Sequence[Preference]) -> str:
     )
 
 
-def main(argv: Sequence[str]) -> None:
+def define_flags() -> None:
+    """The flags of the command."""
+    flags.DEFINE_string("output", "results/listening.csv", "Where to write the preferences; the report shows them.")
+
+
+def main(given: Any, *files: str) -> None:
     """Read, count, print, write."""
-    paths = [Path(name) for pattern in argv[1:] for name in sorted(glob.glob(pattern)) or [pattern]]
+    paths = [Path(name) for pattern in files for name in sorted(glob.glob(pattern)) or [pattern]]
     if not paths:
         print("No listeners have been asked yet. With answers: python -m experiments.listening answers*.csv")
         return
     found = preferences(answer for path in paths for answer in read(path))
     if not found:
-        raise job.JobError(f"No answers in {', '.join(map(str, paths))}.")
-    output = Path(flags.FLAGS.output)
+        raise UserError(f"No answers in {', '.join(map(str, paths))}.")
+    output = Path(given.output)
     if not output.parent.is_dir():
-        raise job.JobError(f"{output}: there is no folder {output.parent}.")
+        raise UserError(f"{output}: there is no folder {output.parent}.")
     write(output, found)
     print(shown(found))
     print(f"-> {output}")
 
 
 if __name__ == "__main__":
-    flags.DEFINE_string("output", "results/listening.csv", "Where to write the preferences; the report shows them.")
-    job.run(main)
+    job.run(main, define_flags, "ANSWERS.csv...")

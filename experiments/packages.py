@@ -13,7 +13,7 @@ import pandas as pd
 
 from djnet.files import whole_file
 from djnet.records import Manifest
-from experiments.arena import Arena
+from experiments.evaluation import Arena
 from experiments.tables import CELLS, SETTING, VARIANT
 
 METHODS = ("continuity", "cin", "sen", VARIANT)

@@ -14,12 +14,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from absl import flags
 from tqdm import tqdm
 
+from djnet.cli import job
+from djnet.errors import UserError
 from djnet.records import Manifest
-from preprocessing import job
 
 SEEDED = ("table2/sen", "table2/ccsn", "table4/downbeat")  # what is trained with more than one seed
 LOG = "log.txt"
@@ -75,7 +77,7 @@ def train_all(trainings: Sequence[Training], at_once: int, passes: Callable[[Pat
                     training, share = running.pop(process)
                     shares.append(share)
                     if process.returncode:
-                        raise job.JobError(_failure(training, process.returncode))
+                        raise UserError(_failure(training, process.returncode))
                 bar.set_postfix_str(", ".join(training.folder.name for training, _ in running.values()), refresh=False)
                 bar.update(sum(passes(training.folder) for training in trainings) - bar.n)
         finally:
@@ -106,7 +108,7 @@ def _failure(training: Training, code: int) -> str:
 
 
 def define_flags() -> None:
-    """The flags of the command; not defined on import, since other modules with flags of their own use this one."""
+    """The flags of the command."""
     flags.DEFINE_string("data", "data", "Folder of records.")
     flags.DEFINE_string("runs", "runs", "Folder of runs.")
     flags.DEFINE_string("output", "results", "Folder for the tables.")
@@ -119,20 +121,17 @@ def define_flags() -> None:
     flags.DEFINE_integer("seeds", 1, "So many seeds of SEN and of the best baseline; one of the rest.", lower_bound=1)
 
 
-def main(argv: Sequence[str]) -> None:
+def main(given: Any) -> None:
     """Train, evaluate, draw."""
-    given = flags.FLAGS
     job.import_quietly("tensorflow")
     from experiments.checkpoints import read_history, run_folder
     from experiments.configs import EXPERIMENTS, experiment
-    from experiments.training import training_clips
+    from experiments.trainer import training_clips
 
-    if len(argv) > 1:
-        raise job.JobError(f"Not a flag: {argv[1]!r} (--help lists the flags).")
     manifest = Manifest.read(Path(given.data).expanduser())
     names = [name for name in EXPERIMENTS if not given.only or name.startswith(tuple(given.only))]
     if not names:
-        raise job.JobError(f"--only={','.join(given.only)}: no experiment begins so; see experiments.train --list.")
+        raise UserError(f"--only={','.join(given.only)}: no experiment begins so; see experiments.train --list.")
     runs = Path(given.runs).expanduser()
     others = {other.corpus: other for other in (Manifest.read(Path(folder).expanduser()) for folder in given.also)}
     changes = {} if given.epochs is None else {"epochs": given.epochs}
@@ -164,7 +163,7 @@ def main(argv: Sequence[str]) -> None:
     if todo:
         train_all(list(todo.values()), at_once, lambda folder: len(list(read_history(folder / "history.csv"))))
     places = [f"--data={given.data}", f"--runs={given.runs}", f"--output={given.output}"]
-    _run("preprocessing.mixes", f"--data={given.data}", required=False)  # with few tracks there is no medley game
+    _run("preprocessing.make_medleys", f"--data={given.data}", required=False)  # needs seven tracks
     for seed in range(given.seeds):
         _run("experiments.evaluate", *places, f"--seed={seed}")
         for folder in given.transfer:
@@ -176,7 +175,7 @@ def main(argv: Sequence[str]) -> None:
         ("boundary", "overlapping"),
     ):
         _run("experiments.evaluate", *places, f"--table={table}", f"--protocol={protocol}")
-    _run("experiments.figures", f"--data={given.data}", f"--runs={given.runs}", f"--results={given.output}")
+    _run("experiments.plots", f"--data={given.data}", f"--runs={given.runs}", f"--results={given.output}")
 
 
 def _default_at_once() -> int:
@@ -189,11 +188,8 @@ def _run(module: str, *flag: str, required: bool = True) -> None:
     """One step as a command of its own, so that its memory is free for the next."""
     code = subprocess.run([sys.executable, "-m", module, *flag]).returncode
     if code and required:
-        raise job.JobError(
-            f"python -m {module} {' '.join(flag)} ended with code {code}; run the same command to go on."
-        )
+        raise UserError(f"python -m {module} {' '.join(flag)} ended with code {code}; run the same command to go on.")
 
 
 if __name__ == "__main__":
-    define_flags()
-    job.run(main)
+    job.run(main, define_flags)

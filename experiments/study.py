@@ -17,10 +17,11 @@ import pandas as pd
 from absl import flags
 
 from djnet import metrics
+from djnet.cli import job
+from djnet.constants import seconds_to_hops
+from djnet.errors import UserError
 from djnet.files import whole_file
 from djnet.records import Manifest
-from djnet.spec import seconds_to_hops
-from preprocessing import job
 
 BASE = "table2/sen"
 BASELINES = ("sn", "cin", "ccsn", "tsn", "opn")
@@ -70,7 +71,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 
 def define_flags() -> None:
-    """The flags of the command; not defined on import, since tests use this module."""
+    """The flags of the command."""
     flags.DEFINE_string("data", "data", "Folder of records.")
     flags.DEFINE_string("runs", "runs/study", "Folder for the runs of the study.")
     flags.DEFINE_string("output", "results", "Folder for study.csv.")
@@ -80,18 +81,15 @@ def define_flags() -> None:
     flags.DEFINE_integer("epochs", 20, "Passes over the training clips, the same for every variant.", lower_bound=1)
 
 
-def main(argv: Sequence[str]) -> None:
+def main(given: Any) -> None:
     """Train what is missing, write the table after every variant."""
-    given = flags.FLAGS
     job.import_quietly("tensorflow")
     from experiments.checkpoints import TrainingError
     from experiments.configs import experiment
-    from experiments.training import train
+    from experiments.trainer import train
 
-    if len(argv) > 1:
-        raise job.JobError(f"Not a flag: {argv[1]!r} (--help lists the flags).")
     if unknown := set(given.only) - set(VARIANTS):
-        raise job.JobError(f"--only: no variant {min(unknown)!r}; there are {', '.join(VARIANTS)}.")
+        raise UserError(f"--only: no variant {min(unknown)!r}; there are {', '.join(VARIANTS)}.")
     manifest = Manifest.read(Path(given.data).expanduser())
     others, also = ([Manifest.read(Path(name).expanduser()) for name in names] for names in (given.other, given.also))
     runs, path = Path(given.runs).expanduser(), Path(given.output).expanduser() / "study.csv"
@@ -107,7 +105,7 @@ def main(argv: Sequence[str]) -> None:
         try:
             train(run, manifest, folder, on_epoch=lambda row: print(row, flush=True), also=more)
         except TrainingError as error:
-            raise job.JobError(str(error)) from error
+            raise UserError(str(error)) from error
         write(path, row_of(name, folder, manifest, others, more))
     print(f"-> {path}")
 
@@ -115,9 +113,9 @@ def main(argv: Sequence[str]) -> None:
 def solved(folder: Path, run: Any, manifest: Manifest, other: Manifest, n: int) -> float:
     """Share of a corpus' validation puzzles of n pieces that the best weights of a run put in order."""
     from djnet import scoring
-    from djnet.games import jigsaws
     from djnet.pairs import LISTWISE
     from djnet.pretrained import read_model
+    from djnet.puzzles import jigsaws
 
     if run.model in LISTWISE and n != 3:
         return float("nan")
@@ -136,7 +134,7 @@ def row_of(
     """What a variant reached, on the validation split and on that of other records; `also` was trained on."""
     from experiments.checkpoints import read_history
     from experiments.configs import Run
-    from experiments.training import clips_of, training_clips
+    from experiments.trainer import clips_of, training_clips
 
     facts = json.loads((folder / "run.json").read_text(encoding="ascii"))
     run = Run.from_json(facts["run"])
@@ -183,5 +181,4 @@ def write(path: Path, row: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    define_flags()
-    job.run(main)
+    job.run(main, define_flags)

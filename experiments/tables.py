@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
+from djnet.constants import JIGSAW_SIZES
 from djnet.files import whole_file
-from djnet.spec import JIGSAW_SIZES
 from experiments import paper
 
 # What makes a row the same row: a rerun replaces it, anything else stays.

@@ -10,40 +10,22 @@ Run the same command again after an interruption and it goes on. A run's folder 
 
 import ast
 import importlib.util
-from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from absl import flags
 
+from djnet import storage
+from djnet.cli import job
+from djnet.errors import UserError
 from djnet.files import digest_json
 from djnet.records import Manifest, RecordsError
-from preprocessing import job, storage
 
 RETRY = 75  # exit code "try again": another worker was lost
 WORKER_LOST = "Another worker is gone. The same command on every machine goes on from the last checkpoint."
 
-_LIST = flags.DEFINE_bool("list", False, "List the named experiments and stop.")
-_EXPERIMENT = flags.DEFINE_list("experiment", ["table2/sen"], "Named runs, see --list; the flags below change them.")
-_DATA = flags.DEFINE_string("data", "data", "Folder of records, or their address: s3://bucket/data.")
-_ALSO = flags.DEFINE_list("also", [], "Folders of other records to train on as well; validation is on --data alone.")
-_OUTPUT = flags.DEFINE_string("output", "runs", "Folder for the runs.")
-_STRATEGY = flags.DEFINE_enum(
-    "strategy",
-    "auto",
-    ["auto", "one", "mirrored", "multiworker", "tpu"],
-    "Devices: auto takes a TPU, all GPUs, or the CPU.",
-)
-_DETERMINISTIC = flags.DEFINE_bool(
-    "deterministic", False, "Only operations that give the same bits every time; slower."
-)
-_MIXED = flags.DEFINE_bool("mixed_precision", False, "bfloat16 where it is safe, for GPUs and TPUs.")
-_TENSORBOARD = flags.DEFINE_bool("tensorboard", False, "Write logs for TensorBoard into the run's folder.")
-_ABLATION = flags.DEFINE_multi_string(
-    "ablation", [], "Change a field of the network's design: --ablation=stride=2 --ablation=\"pooling=('max',)\"."
-)
-# One flag for each plain field of a run; None keeps the experiment's value.
+# One flag for each plain field of a run; without it the experiment's value stays.
 _FIELDS: dict[str, tuple[Any, str]] = {
     "model": (flags.DEFINE_string, "Network: sen, sn, cin, ccsn, tsn or opn."),
     "segmentation": (flags.DEFINE_string, "Where clips are cut: fixed or downbeat."),
@@ -64,19 +46,17 @@ _FIELDS: dict[str, tuple[Any, str]] = {
     "share": (flags.DEFINE_float, "Train on that part of the training clips only, as if there were no more music."),
     "seed": (flags.DEFINE_integer, "Seed of weights, order and every other draw."),
 }
-_CHANGES = {name: define(name, None, text) for name, (define, text) in _FIELDS.items()}
-_KINDS = flags.DEFINE_list("kinds", None, "Kinds of pairs to train with, for example R1R2,R2R1.")
 
 
-def changes() -> dict[str, Any]:
+def changes(given: Any) -> dict[str, Any]:
     """The fields of a run that flags change."""
-    found = {name: flag.value for name, flag in _CHANGES.items() if flag.value is not None}
-    if _ALSO.value:
-        found["also"] = tuple(records.corpus for records in _also())
-    if _KINDS.value is not None:
-        found["kinds"] = tuple(_KINDS.value)
+    found = {name: value for name in _FIELDS if (value := given[name].value) is not None}
+    if given.also:
+        found["also"] = tuple(records.corpus for records in _also(given))
+    if given.kinds is not None:
+        found["kinds"] = tuple(given.kinds)
     ablation = {}
-    for text in _ABLATION.value:
+    for text in given.ablation:
         name, _, value = text.partition("=")
         try:
             ablation[name] = ast.literal_eval(value)
@@ -85,38 +65,60 @@ def changes() -> dict[str, Any]:
     return found | {"ablation": ablation}
 
 
-def _also() -> list[Manifest]:
-    return [Manifest.read(_local_records(data)) for data in _ALSO.value]
+def _also(given: Any) -> list[Manifest]:
+    return [Manifest.read(_local_records(data)) for data in given.also]
 
 
-def main(argv: Sequence[str]) -> None:
+def define_flags() -> None:
+    """The flags of the command."""
+    flags.DEFINE_bool("list", False, "List the named experiments and stop.")
+    flags.DEFINE_list("experiment", ["table2/sen"], "Named runs, see --list; the flags below change them.")
+    flags.DEFINE_string("data", "data", "Folder of records, or their address: s3://bucket/data.")
+    flags.DEFINE_list("also", [], "Folders of other records to train on as well; validation is on --data alone.")
+    flags.DEFINE_string("output", "runs", "Folder for the runs.")
+    flags.DEFINE_enum(
+        "strategy",
+        "auto",
+        ["auto", "one", "mirrored", "multiworker", "tpu"],
+        "Devices: auto takes a TPU, all GPUs, or the CPU.",
+    )
+    flags.DEFINE_bool("deterministic", False, "Only operations that give the same bits every time; slower.")
+    flags.DEFINE_bool("mixed_precision", False, "bfloat16 where it is safe, for GPUs and TPUs.")
+    flags.DEFINE_bool("tensorboard", False, "Write logs for TensorBoard into the run's folder.")
+    flags.DEFINE_multi_string(
+        "ablation", [], "Change a field of the network's design: --ablation=stride=2 --ablation=\"pooling=('max',)\"."
+    )
+    flags.DEFINE_list("kinds", None, "Kinds of pairs to train with, for example R1R2,R2R1.")
+    for name, (define, text) in _FIELDS.items():
+        define(name, None, text)
+
+
+def main(given: Any) -> None:
     """Train, showing how it goes."""
     job.import_quietly("tensorflow")
     from experiments.configs import EXPERIMENTS, Run, experiment
     from experiments.strategies import strategy_for
 
-    if len(argv) > 1:
-        raise job.JobError(f"Not a flag: {argv[1]!r} (--help lists the flags).")
-    if _LIST.value:
+    if given.list:
         for name, run in EXPERIMENTS.items():
             print(f"{name:24s} {run.name}")
         return
     assert {*_FIELDS, "ablation", "kinds", "n", "also"} == {field.name for field in fields(Run)}
     try:
-        runs = [experiment(name, **changes()) for name in _EXPERIMENT.value]
+        runs = [experiment(name, **changes(given)) for name in given.experiment]
     except ValueError as error:
-        raise job.JobError(str(error)) from error
-    manifest = Manifest.read(_local_records(_DATA.value))
-    strategy = strategy_for(_STRATEGY.value)
+        raise UserError(str(error)) from error
+    manifest = Manifest.read(_local_records(given.data))
+    strategy = strategy_for(given.strategy)
     left_out = []
     for run in runs:
         try:
-            _train(run, manifest, Path(_OUTPUT.value).expanduser(), strategy)
+            _train(given, run, manifest, strategy)
         except RecordsError as error:  # no clips for this game, but perhaps for the next
             left_out.append(str(error))
             print(error)
     if len(left_out) == len(runs):
-        raise job.JobError(left_out[0])
+        raise UserError(left_out[0])
 
 
 def _local_records(data: str) -> Path:
@@ -126,24 +128,24 @@ def _local_records(data: str) -> Path:
     return storage.fetch(data, Path("~/.cache/djnet/records").expanduser() / digest_json(data.rstrip("/"))[:16])
 
 
-def _train(run: Any, manifest: Manifest, output: Path, strategy: Any) -> None:
+def _train(given: Any, run: Any, manifest: Manifest, strategy: Any) -> None:
     import keras
     import tensorflow as tf
 
     from experiments.checkpoints import TrainingError, run_folder
-    from experiments.training import WorkerLostError, train
+    from experiments.trainer import WorkerLostError, train
 
-    folder = run_folder(output, manifest, run)
+    folder = run_folder(Path(given.output).expanduser(), manifest, run)
 
-    if _DETERMINISTIC.value:
+    if given.deterministic:
         tf.config.experimental.enable_op_determinism()
-    if _MIXED.value:
+    if given.mixed_precision:
         keras.mixed_precision.set_global_policy("mixed_bfloat16")  # its range needs no scaling of the loss
-    if _TENSORBOARD.value and importlib.util.find_spec("tensorboard") is None:
-        raise job.JobError(
+    if given.tensorboard and importlib.util.find_spec("tensorboard") is None:
+        raise UserError(
             "--tensorboard needs the package tensorboard: install it with .venv/bin/pip install tensorboard"
         )
-    writer = tf.summary.create_file_writer(str(folder / "tensorboard")) if _TENSORBOARD.value else None
+    writer = tf.summary.create_file_writer(str(folder / "tensorboard")) if given.tensorboard else None
 
     def show(row: dict[str, Any]) -> None:
         accuracy = f"{row['valid_pairwise']:.3f} ({row['valid_global']:.3f})"
@@ -156,17 +158,17 @@ def _train(run: Any, manifest: Manifest, output: Path, strategy: Any) -> None:
 
     print(f"{run.name}: {', '.join([manifest.corpus, *run.also])}, into {folder}")
     try:
-        result = train(run, manifest, folder, strategy, on_epoch=show, also=_also())
+        result = train(run, manifest, folder, strategy, on_epoch=show, also=_also(given))
     except (WorkerLostError, tf.errors.UnavailableError, tf.errors.AbortedError) as error:
         said = error.message if isinstance(error, tf.errors.OpError) else str(error)
         job.fail(f"{WORKER_LOST} ({said.splitlines()[0][:200]})", code=RETRY)
     except TrainingError as error:
-        raise job.JobError(str(error)) from error
+        raise UserError(str(error)) from error
     except tf.errors.ResourceExhaustedError as error:
-        raise job.JobError(f"Out of memory with --batch_clips={run.batch_clips}: try half as many.") from error
+        raise UserError(f"Out of memory with --batch_clips={run.batch_clips}: try half as many.") from error
     best = f"epoch {result.best_epoch + 1}, validation global accuracy {result.best_score:.3f}"
     print(f"Best: {best}: {folder / 'best.keras'}")
 
 
 if __name__ == "__main__":
-    job.run(main)
+    job.run(main, define_flags)

@@ -12,50 +12,26 @@ import logging
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from absl import flags
 from tqdm import tqdm
 
-from djnet import audio
+from djnet import audio, storage
+from djnet.cli import job
+from djnet.constants import CLIP_SECONDS, JIGSAW_SIZES
+from djnet.corpora import TRACK_LIST, Corpus, Skipped, Track, folder, free, synthetic, write_csv, write_skipped
+from djnet.downbeats.madmom import MadmomMissingError, madmom
+from djnet.errors import UserError
 from djnet.files import digest_json, remove_partial
 from djnet.records import FEATURES, MANIFEST, SPLITS, Clip, Manifest, RecordsError
-from djnet.spec import CLIP_SECONDS, JIGSAW_SIZES
-from preprocessing import job, splits, storage
+from preprocessing import splits
 from preprocessing.clips import Planned, Settings, choose_starts, prepare
-from preprocessing.corpora import TRACK_LIST, Corpus, Skipped, Track, folder, free, synthetic, write_csv, write_skipped
-from preprocessing.engines import NAMES, Engine, engine_for
-from preprocessing.madmom_compat import MadmomMissingError, madmom
+from preprocessing.cluster import NAMES, Engine, engine_for
 from preprocessing.shards import Part, Parts, write_shards
-
-_AUDIO = flags.DEFINE_string(
-    "audio", None, "A folder of your own music, or an address such as s3://bucket/music, in place of --corpus."
-)
-_CORPUS = flags.DEFINE_enum(
-    "corpus",
-    "small",
-    [*free.SETS, free.REST, "synthetic"],
-    "Free recordings in three sizes, or those of full that medium lacks (rest), or generated songs.",
-)
-_OUTPUT = flags.DEFINE_string("output", "data", "Folder for the records, or an address such as s3://bucket/data.")
-_CACHE = flags.DEFINE_string("cache", "~/.cache/djnet", "Folder for downloads and other things worth keeping.")
-_SEED = flags.DEFINE_integer("seed", 0, "Seed of everything that is drawn at random.")
-_SONGS = flags.DEFINE_integer("songs", 60, "Number of generated songs, with --corpus=synthetic.", lower_bound=1)
-_CLIPS = flags.DEFINE_integer("clips_per_track", 10, "At most that many clips of 24 s from a track.")
-_MARGIN = flags.DEFINE_float(
-    "margin_seconds", 3.0, "Music kept before and after a clip, so that training can shift it."
-)
-_FIRST = flags.DEFINE_bool("first_only", False, "Only the first 24 s of a track, as in the paper.")
-_SPLIT = flags.DEFINE_list("split", ["0.62", "0.19", "0.19"], "Shares of training, validation and test.")
-_SPLIT_BY = flags.DEFINE_enum("split_by", "track", ["track", "group"], "What must not stand in two splits.")
-_DOWNBEATS = flags.DEFINE_bool("downbeats", True, "Find downbeats, for games that are cut at them.")
-_GZIP = flags.DEFINE_bool("gzip", False, "Compress the shards.")
-_WORKERS = flags.DEFINE_integer("workers", os.cpu_count() or 1, "Processes that decode music.", lower_bound=1)
-
-_ENGINE = flags.DEFINE_enum("engine", "local", NAMES, "What runs the work: this machine, a Dask or a Ray cluster.")
-_SCHEDULER = flags.DEFINE_string("scheduler", "", "Address of the cluster's scheduler, for example tcp://host:8786.")
 
 log = logging.getLogger("preprocess")
 
@@ -106,7 +82,7 @@ def build(
         write_skipped(output / "skipped.csv", skipped)
         if not any(part.clips for part in done):
             parts.remove()
-            raise job.JobError(
+            raise UserError(
                 f"No music that can be used in {corpus.name}: {_reasons(skipped)}. See {output}/skipped.csv."
             )
         write_shards(
@@ -129,9 +105,7 @@ def _locked(output: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise job.JobError(
-                f"Another run is writing to {output}: wait for it, or choose another --output."
-            ) from None
+            raise UserError(f"Another run is writing to {output}: wait for it, or choose another --output.") from None
         yield
 
 
@@ -255,40 +229,44 @@ def _games(content: dict) -> Counter[str]:
     return counts
 
 
-def _corpus(cache: Path) -> Corpus:
+def _corpus(given: Any, cache: Path) -> Corpus:
     """The corpus that the flags ask for."""
-    if _AUDIO.value is not None and storage.is_address(_AUDIO.value):
-        return folder.corpus_at(_AUDIO.value)
-    if _AUDIO.value is not None:
-        where = Path(_AUDIO.value).expanduser()
-        if not _AUDIO.value or not where.is_dir():
-            raise job.JobError(f"--audio={_AUDIO.value}: there is no such folder.")
+    if given.audio is not None and storage.is_address(given.audio):
+        return folder.corpus_at(given.audio)
+    if given.audio is not None:
+        where = Path(given.audio).expanduser()
+        if not given.audio or not where.is_dir():
+            raise UserError(f"--audio={given.audio}: there is no such folder.")
         try:
             return folder.corpus(where)
         except ValueError as error:
-            raise job.JobError(str(error)) from error
-    if _CORPUS.value == "synthetic":
-        return synthetic.corpus(_SONGS.value, _SEED.value, cache)
-    return free.corpus(_CORPUS.value, cache)
+            raise UserError(str(error)) from error
+    if given.corpus == "synthetic":
+        return synthetic.corpus(given.songs, given.seed, cache)
+    return free.corpus(given.corpus, cache)
 
 
-def _settings() -> Settings:
+def _settings(given: Any) -> Settings:
     try:
-        shares = tuple(float(share) for share in _SPLIT.value)
+        shares = tuple(float(share) for share in given.split)
     except ValueError as error:
-        raise job.JobError(f"--split={','.join(_SPLIT.value)}: three numbers are needed.") from error
+        raise UserError(f"--split={','.join(given.split)}: three numbers are needed.") from error
     try:
         return Settings(
-            _SEED.value, _CLIPS.value, _MARGIN.value, _FIRST.value, shares, _SPLIT_BY.value, _can_find_downbeats()
+            given.seed,
+            given.clips_per_track,
+            given.margin_seconds,
+            given.first_only,
+            shares,
+            given.split_by,
+            given.downbeats and _can_find_downbeats(),
         )
     except ValueError as error:
-        raise job.JobError(str(error)) from error
+        raise UserError(str(error)) from error
 
 
 def _can_find_downbeats() -> bool:
-    """Whether downbeats are wanted and madmom is there; one line if it is not."""
-    if not _DOWNBEATS.value:
-        return False
+    """Whether madmom is there; one line if it is not."""
     try:
         madmom("features.downbeats")
     except MadmomMissingError as error:
@@ -297,20 +275,45 @@ def _can_find_downbeats() -> bool:
     return True
 
 
-def main(argv: Sequence[str]) -> None:
+def define_flags() -> None:
+    """The flags of the command."""
+    flags.DEFINE_string(
+        "audio", None, "A folder of your own music, or an address such as s3://bucket/music, in place of --corpus."
+    )
+    flags.DEFINE_enum(
+        "corpus",
+        "small",
+        [*free.SETS, free.REST, "synthetic"],
+        "Free recordings in three sizes, or those of full that medium lacks (rest), or generated songs.",
+    )
+    flags.DEFINE_string("output", "data", "Folder for the records, or an address such as s3://bucket/data.")
+    flags.DEFINE_string("cache", "~/.cache/djnet", "Folder for downloads and other things worth keeping.")
+    flags.DEFINE_integer("seed", 0, "Seed of everything that is drawn at random.")
+    flags.DEFINE_integer("songs", 60, "Number of generated songs, with --corpus=synthetic.", lower_bound=1)
+    flags.DEFINE_integer("clips_per_track", 10, "At most that many clips of 24 s from a track.")
+    flags.DEFINE_float("margin_seconds", 3.0, "Music kept before and after a clip, so that training can shift it.")
+    flags.DEFINE_bool("first_only", False, "Only the first 24 s of a track, as in the paper.")
+    flags.DEFINE_list("split", ["0.62", "0.19", "0.19"], "Shares of training, validation and test.")
+    flags.DEFINE_enum("split_by", "track", ["track", "group"], "What must not stand in two splits.")
+    flags.DEFINE_bool("downbeats", True, "Find downbeats, for games that are cut at them.")
+    flags.DEFINE_bool("gzip", False, "Compress the shards.")
+    flags.DEFINE_integer("workers", os.cpu_count() or 1, "Processes that decode music.", lower_bound=1)
+    flags.DEFINE_enum("engine", "local", NAMES, "What runs the work: this machine, a Dask or a Ray cluster.")
+    flags.DEFINE_string("scheduler", "", "Address of the cluster's scheduler, for example tcp://host:8786.")
+
+
+def main(given: Any) -> None:
     """Read the flags, build, and say what was done."""
-    if len(argv) > 1:
-        raise job.JobError(f"Not a flag: {argv[1]!r} (--help lists the flags).")
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr, force=True)
-    settings = _settings()
-    cache = Path(_CACHE.value).expanduser()
-    output: Path | str = Path(_OUTPUT.value).expanduser()
+    settings = _settings(given)
+    cache = Path(given.cache).expanduser()
+    output: Path | str = Path(given.output).expanduser()
     local = Path(output)
-    if storage.is_address(_OUTPUT.value):
-        output = _OUTPUT.value.rstrip("/")
+    if storage.is_address(given.output):
+        output = given.output.rstrip("/")
         local = cache / "records" / digest_json(output)[:16]
-    engine = engine_for(_ENGINE.value, _WORKERS.value, _SCHEDULER.value)
-    summary = build(_corpus(cache), local, settings, cache, compress=_GZIP.value, engine=engine)
+    engine = engine_for(given.engine, given.workers, given.scheduler)
+    summary = build(_corpus(given, cache), local, settings, cache, compress=given.gzip, engine=engine)
     if local != output:
         storage.publish(local, str(output))
     content = summary.manifest.content
@@ -324,4 +327,4 @@ def main(argv: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    job.run(main)
+    job.run(main, define_flags)

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
-from djnet import audio, spec
+from djnet import audio, constants
+from djnet.cuts import downbeat_cuts, downbeat_hops, equal_cuts
 from djnet.features import log_mel
 from djnet.files import whole_file
-from djnet.fragments import downbeat_cuts, downbeat_hops, equal_cuts
 from djnet.pairs import pairs_of
 from djnet.records import SPLITS, Clip, Segmentation
 from djnet.rng import rng_for
@@ -62,13 +62,13 @@ class Prepared:
 
 def choose_starts(seconds: float, content: str, settings: Settings) -> tuple[int, ...]:
     """Hops at which the clips of a track begin: at random, never overlapping, in order; none if it is too short."""
-    count = int(seconds / spec.CLIP_SECONDS)
+    count = int(seconds / constants.CLIP_SECONDS)
     if settings.first_only:
         return (0,) if count else ()
     count = min(count, settings.clips_per_track)
-    slack = int((seconds - _SLACK_SECONDS) * spec.HOPS_PER_SECOND) - count * spec.CLIP_HOPS
+    slack = int((seconds - _SLACK_SECONDS) * constants.HOPS_PER_SECOND) - count * constants.CLIP_HOPS
     places = np.sort(rng_for(settings.seed, "clips", content).integers(0, max(slack, 0) + 1, count))
-    return tuple(int(place) + i * spec.CLIP_HOPS for i, place in enumerate(places))
+    return tuple(int(place) + i * constants.CLIP_HOPS for i, place in enumerate(places))
 
 
 def prepare(track: Planned, seconds: float, settings: Settings, beat_cache: Path) -> Prepared:
@@ -79,9 +79,9 @@ def prepare(track: Planned, seconds: float, settings: Settings, beat_cache: Path
         samples, beats = _listen(track, run[0].begin, run[-1].end, settings.downbeats, beat_cache)
         for span in run:
             before = span.begin - run[0].begin
-            own = samples[before * spec.HOP_SAMPLES :][: span.hops * spec.HOP_SAMPLES]
-            times = beats[:, 0] - spec.hops_to_seconds(before)
-            inside = (times >= 0) & (times <= spec.hops_to_seconds(span.hops))
+            own = samples[before * constants.HOP_SAMPLES :][: span.hops * constants.HOP_SAMPLES]
+            times = beats[:, 0] - constants.hops_to_seconds(before)
+            inside = (times >= 0) & (times <= constants.hops_to_seconds(span.hops))
             if clip := _clip(track, span, own, np.stack([times[inside], beats[inside, 1]], axis=1), settings.seed):
                 clips.append(clip)
     return Prepared(clips, len(spans) - len(clips))
@@ -101,10 +101,10 @@ class _Span:
 
     @classmethod
     def around(cls, start: int, seconds: float, margin_seconds: float) -> "_Span":
-        margin = int(margin_seconds * spec.HOPS_PER_SECOND)
-        left = int((seconds - _SLACK_SECONDS) * spec.HOPS_PER_SECOND) - start - spec.CLIP_HOPS
+        margin = int(margin_seconds * constants.HOPS_PER_SECOND)
+        left = int((seconds - _SLACK_SECONDS) * constants.HOPS_PER_SECOND) - start - constants.CLIP_HOPS
         before, after = min(margin, start), max(0, min(margin, left))
-        return cls(start - before, before + spec.CLIP_HOPS + after, before)
+        return cls(start - before, before + constants.CLIP_HOPS + after, before)
 
 
 def _runs(spans: list[_Span]) -> list[list[_Span]]:
@@ -120,12 +120,12 @@ def _runs(spans: list[_Span]) -> list[list[_Span]]:
 
 def _listen(track: Planned, begin: int, end: int, downbeats: bool, cache: Path) -> tuple[np.ndarray, np.ndarray]:
     """Samples of a part of a track, and its beats (seconds from `begin`, position in the bar), found once and kept."""
-    first = spec.hops_to_seconds(begin)
-    seconds = spec.hops_to_seconds(end) - first + _SLACK_SECONDS
+    first = constants.hops_to_seconds(begin)
+    seconds = constants.hops_to_seconds(end) - first + _SLACK_SECONDS
     if not downbeats:
         return audio.load(track.path, first, seconds), np.zeros((0, 2))
-    from preprocessing.downbeats import ANALYSIS_RATE_HZ, VERSION
-    from preprocessing.downbeats import track as find_beats
+    from djnet.downbeats.tracker import ANALYSIS_RATE_HZ, VERSION
+    from djnet.downbeats.tracker import track as find_beats
 
     kept = cache / "beats" / f"{track.content}-{begin}-{end}-{VERSION}.npy"
     try:
@@ -133,7 +133,7 @@ def _listen(track: Planned, begin: int, end: int, downbeats: bool, cache: Path) 
     except (FileNotFoundError, ValueError, EOFError) as error:  # not there yet, or damaged
         if isinstance(error, audio.AudioError):
             raise
-    samples, fine = audio.load_at(track.path, first, seconds, (spec.SAMPLE_RATE_HZ, ANALYSIS_RATE_HZ))
+    samples, fine = audio.load_at(track.path, first, seconds, (constants.SAMPLE_RATE_HZ, ANALYSIS_RATE_HZ))
     beats = find_beats(fine, ANALYSIS_RATE_HZ)
     kept.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(kept) as partial, open(partial, "wb") as file:
@@ -142,10 +142,10 @@ def _listen(track: Planned, begin: int, end: int, downbeats: bool, cache: Path) 
 
 
 def _clip(track: Planned, span: _Span, samples: np.ndarray, beats: np.ndarray, seed: int) -> Clip | None:
-    own = samples[span.offset * spec.HOP_SAMPLES :][: spec.CLIP_HOPS * spec.HOP_SAMPLES]
-    if len(own) < spec.CLIP_HOPS * spec.HOP_SAMPLES:
+    own = samples[span.offset * constants.HOP_SAMPLES :][: constants.CLIP_HOPS * constants.HOP_SAMPLES]
+    if len(own) < constants.CLIP_HOPS * constants.HOP_SAMPLES:
         raise audio.AudioError(track.path, f"is cut off or damaged: it ends within the clip at {_seconds(span):.1f} s.")
-    if own.std() < spec.SILENCE:
+    if own.std() < constants.SILENCE:
         return None
     name = f"{track.id}@{_seconds(span):.3f}"
     return Clip(
@@ -153,7 +153,7 @@ def _clip(track: Planned, span: _Span, samples: np.ndarray, beats: np.ndarray, s
         track=track.id,
         group=track.group,
         split=track.split,
-        start=spec.hops_to_seconds(span.begin),
+        start=constants.hops_to_seconds(span.begin),
         offset=span.offset,
         mel=log_mel(samples).astype(np.float16),
         beats=beats.astype(np.float32),
@@ -165,12 +165,12 @@ def _segmentations(span: _Span, beats: np.ndarray, rng: np.random.Generator) -> 
     """The cuts of every game: equal ones always, at downbeats where the music has enough of them."""
     found = {}
     downbeats = downbeat_hops(beats, span.hops)
-    for n in spec.JIGSAW_SIZES:
-        found[f"fixed/{n}"] = Segmentation(span.offset + equal_cuts(spec.CLIP_HOPS, n), pairs_of(n))
+    for n in constants.JIGSAW_SIZES:
+        found[f"fixed/{n}"] = Segmentation(span.offset + equal_cuts(constants.CLIP_HOPS, n), pairs_of(n))
         if (cuts := downbeat_cuts(downbeats, n, rng)) is not None:
             found[f"downbeat/{n}"] = Segmentation(cuts, pairs_of(n))
     return found
 
 
 def _seconds(span: _Span) -> float:
-    return spec.hops_to_seconds(span.begin + span.offset)
+    return constants.hops_to_seconds(span.begin + span.offset)

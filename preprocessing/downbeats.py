@@ -1,41 +1,25 @@
-"""Beats and downbeats: madmom's answers at a fraction of the cost.
+"""Beats and downbeats of one file, to read, to see and to hear with clicks:
 
 python -m preprocessing.downbeats song.ogg
 python -m preprocessing.downbeats song.ogg --click=click.wav --plot=beats.png
 """
 
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import soundfile
-import soxr
 from absl import flags
 
 from djnet import audio
+from djnet.cli import job
+from djnet.constants import SILENCE
+from djnet.downbeats import decoder, network
+from djnet.downbeats.tracker import ANALYSIS_RATE_HZ, activations, track
+from djnet.errors import UserError
 from djnet.files import whole_file
-from djnet.spec import SILENCE
-from preprocessing import beat_decoder, beat_network, job
 
-ANALYSIS_RATE_HZ = beat_network.SAMPLE_RATE_HZ
-VERSION = 1  # of the answers, for what is kept in a cache
-
-
-def track(samples: np.ndarray, sample_rate: int) -> np.ndarray:
-    """Beats of a track or a clip: float32 [N], mono -> float [K, 2] (seconds, position in the bar; 1 is a downbeat).
-
-    Empty if there is no beat to be heard: silence, noise, less than a beat.
-    """
-    return beat_decoder.decode(activations(samples, sample_rate), beat_network.FRAMES_PER_SECOND)
-
-
-def activations(samples: np.ndarray, sample_rate: int) -> np.ndarray:
-    """How probable a beat and a downbeat are, a hundred times a second: float32 [N], mono -> float32 [T, 2]."""
-    if samples.ndim != 1:
-        raise ValueError(f"Beats are tracked in mono samples, got shape {samples.shape}.")
-    if sample_rate != ANALYSIS_RATE_HZ:
-        samples = soxr.resample(samples.astype(np.float32), sample_rate, ANALYSIS_RATE_HZ)
-    return beat_network.activations(samples)
+__all__ = ["track"]  # its old place
 
 
 def why_sparse(samples: np.ndarray, sample_rate: int, beats: np.ndarray) -> str:
@@ -70,7 +54,7 @@ def draw(heard: np.ndarray, beats: np.ndarray, offset: float, path: Path) -> Non
 
     figure = Figure(figsize=(10, 3), layout="constrained")
     axes = figure.subplots()
-    seconds = offset + np.arange(len(heard)) / beat_network.FRAMES_PER_SECOND
+    seconds = offset + np.arange(len(heard)) / network.FRAMES_PER_SECOND
     axes.plot(seconds, heard[:, 0], color="#0072b2", linewidth=0.8, label="beat, probability")
     axes.plot(seconds, heard[:, 1], color="#d55e00", linewidth=0.8, label="downbeat, probability")
     for is_downbeat, color, label in ((False, "#0072b2", "beat"), (True, "#d55e00", "downbeat")):
@@ -83,24 +67,21 @@ def draw(heard: np.ndarray, beats: np.ndarray, offset: float, path: Path) -> Non
 
 
 def define_flags() -> None:
-    """The flags of the command; not defined on import, since other jobs with flags of their own use this module."""
+    """The flags of the command."""
     flags.DEFINE_string("click", None, "Write the music with a click on every beat to this wav file.")
     flags.DEFINE_string("plot", None, "Draw the activations and the beats into this png file.")
     flags.DEFINE_float("start", 0.0, "Begin at this second.", lower_bound=0.0)
     flags.DEFINE_float("seconds", None, "Only that many seconds.", lower_bound=0.0)
 
 
-def main(argv: Sequence[str]) -> None:
+def main(given: Any, song: str) -> None:
     """Print the beats of one file."""
-    given = flags.FLAGS
-    if len(argv) != 2:
-        raise job.JobError("Say which file: python -m preprocessing.downbeats song.ogg")
     for path in filter(None, (given.click, given.plot)):
         if not Path(path).parent.is_dir():
-            raise job.JobError(f"{path}: there is no folder {Path(path).parent}.")
-    (samples,) = audio.load_at(argv[1], given.start, given.seconds, (ANALYSIS_RATE_HZ,))
+            raise UserError(f"{path}: there is no folder {Path(path).parent}.")
+    (samples,) = audio.load_at(song, given.start, given.seconds, (ANALYSIS_RATE_HZ,))
     heard = activations(samples, ANALYSIS_RATE_HZ)
-    local = beat_decoder.decode(heard, beat_network.FRAMES_PER_SECOND)
+    local = decoder.decode(heard, network.FRAMES_PER_SECOND)
     beats = np.stack([local[:, 0] + given.start, local[:, 1]], axis=1)
     for time, position in beats:
         print(f"{time:.2f}\t{int(position)}")
@@ -114,5 +95,4 @@ def main(argv: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    define_flags()
-    job.run(main)
+    job.run(main, define_flags, "SONG")

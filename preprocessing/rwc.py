@@ -6,8 +6,8 @@ its annotation.
 """
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import joblib
 from absl import flags
@@ -15,9 +15,11 @@ from tqdm import tqdm
 
 from djnet.annotations import join_short, read_parts
 from djnet.audio import READABLE
+from djnet.cli import job
+from djnet.errors import UserError
 from djnet.files import write_json
-from djnet.games import ABOUT
-from preprocessing import job, rendering
+from djnet.puzzles import ABOUT
+from preprocessing import render_midi
 
 _LICENCE_TITLE = "Attribution-NonCommercial 4.0 International"
 
@@ -33,7 +35,7 @@ def find_song(rwc: Path, name: str) -> Path:
     recordings = [path for path in (rwc / "audio").glob(f"{name}.*") if path.suffix.lower() in READABLE]
     found = [*sorted(recordings), rwc / "midi" / f"{name}.mid"]
     if not found[0].is_file():
-        raise job.JobError(f"{rwc}: the song {name} has sections, but no file in audio/ and none in midi/.")
+        raise UserError(f"{rwc}: the song {name} has sections, but no file in audio/ and none in midi/.")
     return found[0]
 
 
@@ -41,14 +43,14 @@ def build(rwc: Path, folder: Path, cache: Path, soundfont: str | None = None, wo
     """Fill a folder: -> how many songs, how many of them rendered, how many short sections will be joined."""
     annotations = {song_name(path): path for path in sorted((rwc / "sections").glob("*")) if path.is_file()}
     if not annotations:
-        raise job.JobError(f"{rwc / 'sections'}: no annotations there.")
+        raise UserError(f"{rwc / 'sections'}: no annotations there.")
     songs = {name: find_song(rwc, name) for name in annotations}
     rendered = [name for name, path in songs.items() if path.suffix == ".mid"]
     if rendered:
-        font = rendering.find_soundfont(soundfont)
+        font = render_midi.find_soundfont(soundfont)
         waves = {name: cache / "rwc-p" / f"{name}.wav" for name in rendered}
         todo = [name for name in rendered if not waves[name].is_file()]
-        work = (joblib.delayed(rendering.render)(songs[name], waves[name], font) for name in todo)
+        work = (joblib.delayed(render_midi.render)(songs[name], waves[name], font) for name in todo)
         done = joblib.Parallel(workers, return_as="generator", batch_size=1)(work)
         list(tqdm(done, desc="render", total=len(todo), unit="song", disable=not todo))
         songs |= waves
@@ -77,7 +79,7 @@ def _link(link: Path, target: Path) -> None:
 
 
 def define_flags() -> None:
-    """The flags of the command; not defined on import, since other modules with flags of their own use this one."""
+    """The flags of the command."""
     flags.DEFINE_string("rwc", None, "Folder of RWC-P with sections/, and audio/ or midi/.", required=True)
     flags.DEFINE_string("data", "data", "The songs go to sequencing/ in it.")
     flags.DEFINE_string("cache", "~/.cache/djnet", "Folder for the rendered songs.")
@@ -85,19 +87,15 @@ def define_flags() -> None:
     flags.DEFINE_integer("workers", joblib.cpu_count(), "Processes.", lower_bound=1)
 
 
-def main(argv: Sequence[str]) -> None:
+def main(given: Any) -> None:
     """Collect the songs."""
-    given = flags.FLAGS
-    if len(argv) > 1:
-        raise job.JobError(f"Not a flag: {argv[1]!r} (--help lists the flags).")
     rwc, folder = Path(given.rwc).expanduser(), Path(given.data).expanduser() / "sequencing"
     try:
         songs, rendered, joined = build(rwc, folder, Path(given.cache).expanduser(), given.soundfont, given.workers)
     except ValueError as error:
-        raise job.JobError(str(error)) from error
+        raise UserError(str(error)) from error
     print(f"{folder}: {songs} songs, {rendered} of them rendered; {joined} sections under 1 s count with a neighbour.")
 
 
 if __name__ == "__main__":
-    define_flags()
-    job.run(main)
+    job.run(main, define_flags)

@@ -18,9 +18,9 @@ from typing import IO, Any
 
 import numpy as np
 
+from djnet.constants import MEL_BINS
 from djnet.files import digest_json, whole_file, write_json
 from djnet.records import FEATURES, MANIFEST, SPLITS, VERSION, Clip, write_file
-from djnet.spec import MEL_BINS
 
 SHARD_BYTES = 100 << 20
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import soundfile
 
+from djnet.constants import SAMPLE_RATE_HZ
+from djnet.corpora import Corpus, synthetic
 from djnet.records import Manifest
-from djnet.spec import SAMPLE_RATE_HZ
 from preprocessing.build import build
 from preprocessing.clips import Settings
-from preprocessing.corpora import Corpus, synthetic
 
 SONGS = 12
 

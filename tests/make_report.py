@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 import soundfile
 
+from djnet.pages import playable
 from djnet.records import Manifest
 from experiments import predictions, tables
 from experiments.predictions import Answer
-from experiments.report import answers, puzzles, riddles, sections
-from experiments.report.assembly import Places, build
+from experiments.report import answers, audible, contents
+from experiments.report.build import Places, build
 
 TITLE = "<script>window.hacked = 1</script> \"Quoted\" & 'more' \N{MUSICAL NOTE}"
 GAMES = (("fixed", 3), ("downbeat", 4))
@@ -35,13 +36,13 @@ def make(records: Manifest, results: Path) -> Path:
     (results / "figures").mkdir()
     (results / "figures" / "puzzle.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sections, "HEAR_PUZZLES", 2)
-        patch.setattr(sections, "PLAY_CLIPS", 1)
-        patch.setattr(sections, "TEST_TRACKS", 5)
-        patch.setattr(puzzles, "SIZES", (3, 4, 5))  # each size is a graph to be traced
+        patch.setattr(contents, "HEAR_PUZZLES", 2)
+        patch.setattr(contents, "PLAY_CLIPS", 1)
+        patch.setattr(contents, "TEST_TRACKS", 5)
+        patch.setattr(playable, "SIZES", (3, 4, 5))  # each size is a graph to be traced
         # The generated corpus has too few songs in its test split: all may be heard here.
         patch.setattr(Manifest, "read_clips", _clips_of_all_splits(Manifest.read_clips))
-        patch.setattr(riddles, "audible_clips", _with_title(riddles.audible_clips))
+        patch.setattr(audible, "audible_clips", _with_title(audible.audible_clips))
         write_predictions(records, results)
         return build(Places(records.folder, results, results / "report", results / "medleys"), PLAYERS, own=True)
 
@@ -94,7 +95,7 @@ def write_predictions(records: Manifest, results: Path) -> None:
     """Every puzzle of two games: SEN right, CIN the other way round."""
     for segmentation, n in GAMES:
         clips = [clip for clip in records.read_clips("test") if f"{segmentation}/{n}" in clip.segmentations]
-        cut = [puzzles.puzzle_of(clip, clip.segmentations[f"{segmentation}/{n}"].cuts) for clip in clips]
+        cut = [playable.puzzle_of(clip, clip.segmentations[f"{segmentation}/{n}"].cuts) for clip in clips]
         for method, step in (("sen", 1), ("cin", -1)):
             cell = dict.fromkeys(tables.KEY, "") | {"game": "jigsaw", "segmentation": segmentation, "n": str(n)}
             cell |= {"method": method, "protocol": "isolated", "seed": "0"}

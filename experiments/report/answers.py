@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from djnet.models import MODELS
+from djnet.errors import UserError
+from djnet.networks.models import MODELS
 from experiments.predictions import Answer, read
-from preprocessing.job import JobError
 
 FOLDER = "predictions"
 _CUTS = {"fixed": "equal pieces", "downbeat": "cut at downbeats"}
@@ -42,7 +42,7 @@ def find(results: Path, music: Mapping[str, str], trained_on: str, seed: int = 0
             cell = about["cell"]
             game, cut, method = cell["game"], cell["segmentation"], cell["method"]
         except (ValueError, KeyError, TypeError) as error:
-            raise JobError(f"{path} is damaged ({error}). Remove it and run: make evaluate") from error
+            raise UserError(f"{path} is damaged ({error}). Remove it and run: make evaluate") from error
         if cell["protocol"] != "isolated" or cell.get("gap") or cell["seed"] not in ("", str(seed)):
             continue
         if cell["corpus_hash"] != music.get(game) or cell["trained_on"] not in ("", trained_on):

@@ -8,12 +8,12 @@ from typing import Any
 
 import soundfile
 
+from djnet.corpora.licences import may_be_published
+from djnet.errors import UserError
 from djnet.files import whole_file
+from djnet.pages.sound import mp3
+from experiments.report.recordings import Tracks
 from experiments.report.results import read_csv
-from experiments.report.sound import mp3
-from experiments.report.sources import Tracks
-from preprocessing.corpora.licences import may_be_published
-from preprocessing.job import JobError
 
 FOLDER = "medleys"
 _PLAYABLE = (".mp3", ".ogg")
@@ -25,7 +25,7 @@ _LEAD_SECONDS = 4.0  # a join is heard from a little before
 def read(folder: Path, report: Path, tracks: Tracks) -> list[dict[str, Any]]:
     """The medleys of a folder, with their sounds put beside the page."""
     if folder.resolve() == (report / FOLDER).resolve():
-        raise JobError(f"{folder} is where the report keeps its copies: put medleys into another folder.")
+        raise UserError(f"{folder} is where the report keeps its copies: put medleys into another folder.")
     shutil.rmtree(report / FOLDER, ignore_errors=True)
     found = []
     for table in sorted(folder.glob("*.csv")):
@@ -40,7 +40,7 @@ def _medley(table: Path, rows: list[dict[str, str]], target: Path, tracks: Track
         songs = [_song(row) for row in rows]
         joins = [_join(before, row) for before, row in itertools.pairwise(rows)]
     except ValueError as error:
-        raise JobError(f"{table} is not the table of a medley ({error}). Make it again with: djnet medley") from error
+        raise UserError(f"{table} is not the table of a medley ({error}). Make it again with: djnet medley") from error
     receipt = _receipt(table.with_suffix(".json"))
     paths = [clip["song"] for clip in receipt.get("clips", [])]
     licences = [tracks.licence_at(path) for path in paths]
@@ -83,7 +83,7 @@ def _receipt(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except ValueError as error:
-        raise JobError(f"{path} is damaged ({error}). Make the medley again with: djnet medley") from error
+        raise UserError(f"{path} is damaged ({error}). Make the medley again with: djnet medley") from error
 
 
 def _second(receipt: dict[str, Any]) -> str:

@@ -5,7 +5,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from preprocessing.job import JobError
+from djnet.errors import UserError
 
 TABLES = {
     "table2": "Table 2: models, three equal pieces",
@@ -56,14 +56,14 @@ class Figure:
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:
-    """The rows of a CSV file with a header; a JobError if it is not one."""
+    """The rows of a CSV file with a header; a UserError if it is not one."""
     try:
         with open(path, newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
     except (UnicodeDecodeError, csv.Error) as error:
-        raise JobError(f"{path} is not a CSV table ({error}). Remove it and make it again.") from error
+        raise UserError(f"{path} is not a CSV table ({error}). Remove it and make it again.") from error
     if any(None in row or None in row.values() for row in rows):
-        raise JobError(f"{path} has lines with more or fewer cells than its header. Remove it and make it again.")
+        raise UserError(f"{path} has lines with more or fewer cells than its header. Remove it and make it again.")
     return rows
 
 

@@ -1,0 +1,98 @@
+"""madmom 0.16.1 on a current Python and NumPy: the names that it misses are put back before it is imported.
+
+Nothing else of djnet imports madmom. Models and filters are read from the installed package at run time. The models are
+pickles, which could hold any code, and the only pickles that djnet reads: so they are compared with a hash first.
+"""
+
+import collections
+import collections.abc
+import hashlib
+import importlib
+import io
+import warnings
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from djnet.errors import UserError
+
+# Of the eight files downbeats_blstm_1.pkl to 8.pkl of madmom 0.16.1, one after the other.
+MODELS_SHA256 = "117d21c28dd1f01fe0a108f042c0fb8382ec0a5f640762df250a53a215c6b289"
+
+
+class MadmomMissingError(UserError):
+    """madmom is not installed, or not as it was published; the message says how to build it."""
+
+
+def madmom(name: str) -> ModuleType:
+    """Import a module of madmom: `madmom("features.downbeats")`."""
+    for module, missing, value in (
+        (collections, "MutableSequence", collections.abc.MutableSequence),
+        (np, "float", float),
+        (np, "int", int),
+    ):
+        if missing not in vars(module):
+            setattr(module, missing, value)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # pkg_resources, invalid escapes
+            return importlib.import_module(f"madmom.{name}")
+    except ImportError as error:
+        raise MadmomMissingError(
+            f"Downbeats need madmom, which cannot be imported ({error}). Build it with: make madmom. "
+            "Fixed-length games work without it (--nodownbeats)."
+        ) from error
+
+
+@cache
+def _model_files() -> list[bytes]:
+    """The eight pickles of the downbeat network, as they were published."""
+    paths = madmom("models").DOWNBEATS_BLSTM
+    found = [Path(path).read_bytes() for path in paths]
+    if hashlib.sha256(b"".join(found)).hexdigest() != MODELS_SHA256:
+        where = Path(paths[0]).parent if paths else "the package"
+        raise MadmomMissingError(
+            f"madmom's downbeat networks in {where} are not those of madmom 0.16.1 and are not loaded. "
+            "Install it again with: make madmom"
+        )
+    return found
+
+
+def downbeat_networks() -> list[Any]:
+    """madmom's eight networks, each with its `layers`."""
+    return [madmom("ml.nn").NeuralNetwork.load(io.BytesIO(data)) for data in _model_files()]
+
+
+def downbeat_processor() -> Any:
+    """madmom's own chain from samples to activations."""
+    _model_files()  # it reads the same files by itself
+    return madmom("features.downbeats").RNNDownBeatProcessor()
+
+
+def plain_activations(samples: np.ndarray) -> np.ndarray:
+    """madmom's own network, for comparison: float32 [N] at 44,100 Hz -> float [T, 2]."""
+    return downbeat_processor()(madmom("audio.signal").Signal(samples, sample_rate=44_100))
+
+
+def plain_beats(heard: np.ndarray) -> np.ndarray:
+    """madmom's own decoder, for comparison: float [T, 2] -> float [K, 2] (seconds, position in the bar).
+
+    madmom stacks the ragged answers of its bar lengths, which NumPy refuses by now; so each bar length is decoded alone
+    and the more probable answer is kept.
+    """
+    loud = np.flatnonzero((heard >= 0.05).any(axis=1))
+    if len(loud) == 0:
+        return np.zeros((0, 2))
+    answers = []
+    for beats in (3, 4):
+        processor = madmom("features.downbeats").DBNDownBeatTrackingProcessor(beats_per_bar=[beats], fps=100)
+        path, probability = processor.hmms[0].viterbi(heard[loud[0] : loud[-1] + 1])
+        # An array of objects is what madmom's own stacking gave on the NumPy of its day.
+        ragged = np.empty((1, 2), object)
+        ragged[0] = path, probability
+        processor.map = lambda function, work, ragged=ragged: ragged
+        answers.append((probability, processor.process(heard)))
+    return max(answers, key=lambda answer: answer[0])[1]

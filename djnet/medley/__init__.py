@@ -1,0 +1,1 @@
+"""Medleys: from songs to one mix."""

@@ -1,0 +1,1 @@
+"""Figures: charts of tables and training, pictures of puzzles and networks."""

@@ -1,0 +1,40 @@
+import numpy as np
+import pytest
+
+from djnet.cli import main, order
+
+
+def test_commands_are_listed_and_mistakes_are_one_line(capsys):
+    main.main([])
+    said = capsys.readouterr().out
+    assert all(name in said for name in main.COMMANDS)
+    with pytest.raises(SystemExit) as ended:
+        main.main(["medly"])
+    assert ended.value.code == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    for name in main.COMMANDS:
+        with pytest.raises(SystemExit) as ended:
+            main.main([name, "--help"])
+        assert ended.value.code == 0
+        assert f"djnet {name}" in capsys.readouterr().out
+
+
+def test_order_prints_the_best_order_and_the_scores(monkeypatch, tmp_path, write_tone, capsys):
+    files = [str(write_tone(tmp_path / f"{name}.wav", seconds=3.0)) for name in "abc"]
+    scores = np.array([[0.0, 0.1, 0.2], [0.3, 0.0, 0.9], [0.8, 0.1, 0.0]])
+    monkeypatch.setattr(order, "load_network", lambda name: lambda mels: scores)
+    with pytest.raises(SystemExit) as ended:
+        main.main(["order", *files])
+    said = capsys.readouterr().out
+    assert ended.value.code == 0
+    assert [line.split()[0] for line in said.splitlines()[1:4]] == ["2", "3", "1"]
+    assert "Sum of scores 1.700 (proven)" in said and "loses 0.700: 1 2 3" in said
+    for words, complaint in (
+        (files[:1], "two different files"),
+        ([*files, "--first", "z"], "not one of the files"),
+        ([*files, "--first", "a", "--last", "a"], "both the first and the last"),
+        ([*files, "gone.wav"], "gone.wav"),
+    ):
+        with pytest.raises(SystemExit) as ended:
+            main.main(["order", *words])
+        assert ended.value.code == 2 and complaint in capsys.readouterr().err

@@ -1,0 +1,230 @@
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from djnet.annotations import read_parts
+from djnet.cli import main, medley
+from djnet.constants import SAMPLE_RATE_HZ
+from djnet.features import log_mel
+from djnet.medley import analysis, check, keys, mix, tempo
+from djnet.medley.analysis import Song
+from djnet.medley.loudness import loudness_of
+
+
+def known_song(path, probe, samples, fine) -> Song:
+    """A song whose beats stand beside it, or which has none; in place of the tracker."""
+    file = Path(path).with_name(Path(path).stem + ".beats.csv")
+    beats = np.loadtxt(file, delimiter=",", skiprows=1) if file.exists() else np.zeros((0, 2))
+    loudness = loudness_of(fine[:, None], mix.RATE_HZ)
+    mel = log_mel(samples).astype(np.float16)
+    key = keys.NAMES[len(samples) % 12]
+    seconds = len(samples) / SAMPLE_RATE_HZ
+    strengths = np.full(len(beats), 0.9)
+    return Song(path, probe.content, probe.sound, seconds, key, loudness, tempo.smoothed(beats), strengths, mel)
+
+
+def stub_scores(mels) -> np.ndarray:
+    """Scores that depend on the clips and nothing else."""
+    ends = np.stack([mel[-20:].mean(axis=0) for mel in mels])
+    begins = np.stack([mel[:20].mean(axis=0) for mel in mels])
+    return np.exp(-np.linalg.norm(ends[:, None] - begins[None], axis=2) / 10).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("kept")
+
+
+@pytest.fixture
+def run(monkeypatch, kept):
+    """The command without the tracker and the network: `run("songs/", "-o", "x.wav")`."""
+    monkeypatch.setattr(analysis, "_listen", known_song)
+    monkeypatch.setattr(medley, "load_network", lambda name: stub_scores)
+    measured: list[check.Check] = []
+    original = check.check
+
+    def kept_check(*given) -> check.Check:
+        measured.append(original(*given))
+        return measured[0]
+
+    monkeypatch.setattr(check, "check", kept_check)
+
+    def command(*words) -> check.Check | None:
+        measured.clear()
+        with pytest.raises(SystemExit) as ended:
+            main.main(["medley", *map(str, words), "--cache", str(kept), "--workers", "1"])
+        assert ended.value.code == 0
+        return measured[0] if measured else None
+
+    return command
+
+
+@pytest.fixture
+def quickly(monkeypatch):
+    """Beats at the joins are not listened to."""
+    monkeypatch.setattr(check, "_phase", lambda *_: None)
+
+
+@pytest.fixture
+def folder(songs, tmp_path) -> Path:
+    """Four generated songs of known tempo."""
+    where = tmp_path / "songs"
+    where.mkdir()
+    for track in songs.tracks[:4]:
+        for file in (Path(track.path), Path(track.path).with_suffix("").with_suffix(".beats.csv")):
+            shutil.copy(file, where)
+    return where
+
+
+def test_a_medley_is_in_step_equally_loud_and_as_long_as_planned(run, folder, tmp_path, capsys):
+    output = tmp_path / "medley.wav"
+    result = run(folder, "-o", output)
+    said = capsys.readouterr().out
+    assert "(proven)" in said and "Second-best order" in said and "WARNING" not in said
+    content = json.loads(output.with_suffix(".json").read_text())
+    samples, rate = soundfile.read(output, dtype="float32")
+    assert rate == 44_100 and samples.shape[1] == 2
+    phases = [join.phase_ms for join in result.joins if join.phase_ms is not None]
+    assert len(phases) >= 2 and np.abs(phases).max() < 10
+    assert result.spread < 1.0 and result.peak_db < -1.0 and result.silence < 0.5
+
+    lengths = [clip["end"] - clip["start"] for clip in content["clips"]]
+    overlaps = [join["end"] - join["start"] for join in content["joins"]]
+    bent = sum(0.08 * overlap for overlap in overlaps)  # the most that stretching changes
+    assert len(samples) / rate == pytest.approx(sum(lengths) - sum(overlaps), abs=bent + 0.05)
+    for clip in content["clips"]:
+        bars = np.array([time for time, position in clip["beats"] if position == 1])
+        assert np.abs(bars + clip["begin"] - clip["start"]).min() < 1e-6
+        assert 8 <= clip["end"] - clip["start"] <= 30 and clip["bars"] in (4, 8, 16)
+
+
+def test_receipts_say_where_everything_is_and_render_the_same_bytes(run, quickly, folder, tmp_path, capsys):
+    output = tmp_path / "medley.flac"
+    run(folder, "-o", output, "--length", "8")
+    seconds = soundfile.info(output).duration
+    content = json.loads(output.with_suffix(".json").read_text())
+    middles = [join["middle"] for join in content["joins"]]
+    sheet = [part.start for part in read_parts(output.with_suffix(".cue"))]
+    assert sheet == pytest.approx([0.0, *middles], abs=1 / 75)
+    listed = read_parts(output.with_suffix(".csv"))
+    assert [part.start for part in listed] == pytest.approx([0.0, *middles], abs=1e-3)
+    assert listed[-1].end == pytest.approx(seconds, abs=1e-3)
+    assert [part.label for part in listed] == [Path(clip["song"]).stem for clip in content["clips"]]
+    assert output.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+
+    run("--again", output.with_suffix(".json"), "-o", tmp_path / "copy.flac")
+    assert (tmp_path / "copy.flac").read_bytes() == output.read_bytes()
+    assert (tmp_path / "copy.json").read_bytes() == output.with_suffix(".json").read_bytes()
+
+    run(folder, "-o", tmp_path / "joins.wav", "--preview", "--length", "8")
+    assert "3 joins" in capsys.readouterr().out
+    assert soundfile.info(tmp_path / "joins.wav").duration < seconds + 12
+    assert not (tmp_path / "joins.json").exists()
+
+
+def planned(capsys) -> list[str]:
+    """Songs of the table that was printed, in their order."""
+    lines = capsys.readouterr().out.splitlines()
+    return [line.split()[1] for line in lines if line[:1].isdigit()]
+
+
+def test_wishes_are_kept_and_their_cost_is_said(run, folder, tmp_path, capsys):
+    dry = ("--dry-run", "-o", tmp_path / "x.wav")
+    run(folder, *dry)
+    free = planned(capsys)
+    assert sorted(free) == [f"song-000{i}" for i in range(4)]
+    run(folder, *dry, "--first", free[2], "--last", f"{free[0]}.flac")
+    assert "--first costs" in (said := capsys.readouterr().out) and "--last costs" in said
+    run(folder, *dry, "--before", free[3], free[0])
+    order = planned(capsys)
+    assert order.index(free[3]) < order.index(free[0])
+    run(folder, *dry, "--keep-order")
+    assert planned(capsys) == sorted(free)
+    run(folder, *dry, "--drop-worst", "1")
+    assert len(planned(capsys)) == 3
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+def test_lengths_and_settings(run, quickly, folder, tmp_path, capsys):
+    settings = tmp_path / "settings.toml"
+    settings.write_text('["song-0001.flac"]\nstart = 20.0\nlength = 10\n')
+    run(folder, "-o", tmp_path / "x.wav", "--total", "60", "--settings", settings)
+    seconds = soundfile.info(tmp_path / "x.wav").duration
+    assert 45 < seconds < 75
+    clips = json.loads((tmp_path / "x.json").read_text())["clips"]
+    chosen = next(clip for clip in clips if "song-0001" in clip["song"])
+    assert abs(chosen["start"] - 20.0) < 1.5 and abs(chosen["end"] - chosen["start"] - 10) < 1.5
+
+
+def test_strange_songs_still_make_a_medley(run, quickly, folder, tmp_path, rng, capsys, write_tone):
+    (folder / "copy.flac").write_bytes((folder / "song-0000.flac").read_bytes())
+    (folder / "broken.wav").write_bytes(b"RIFF no music")
+    write_tone(folder / "short.wav", seconds=5.0)
+    talk = np.repeat(rng.random(150) < 0.5, 4410) * 0.1 * rng.standard_normal(150 * 4410)
+    soundfile.write(folder / "talk.wav", np.concatenate([np.zeros(44_100), talk]), 22_050)
+    for track in ("song-0002", "song-0003"):
+        (folder / f"{track}.flac").unlink()
+    run(folder, "-o", tmp_path / "x.ogg")
+    said = capsys.readouterr().out
+    assert "Left out: " in said and "broken.wav" in said and "is the same audio" in said
+    assert "fade: no downbeats" in said and "WARNING: the true peak" not in said
+    clips = json.loads((tmp_path / "x.json").read_text())["clips"]
+    assert sorted(Path(clip["song"]).stem for clip in clips) == ["copy", "short", "song-0001", "talk"]
+    assert next(clip for clip in clips if "talk" in clip["song"])["start"] > 1.5  # not in the silence
+
+
+def test_one_song_is_a_medley_too(run, quickly, folder, tmp_path, capsys):
+    run(folder / "song-0000.flac", "-o", tmp_path / "x.mp3")
+    said = capsys.readouterr().out
+    assert "nothing to join" in said and ", 1 song." in said
+    assert soundfile.info(tmp_path / "x.mp3").duration > 7
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["-o", "nowhere/x.wav"], "there is no folder nowhere"),
+        (["-o", "x.m4a"], "the ending says the format"),
+        (["-o", "there.wav"], "is there already; choose another -o, or --force"),
+        (["--first", "nobody"], "no song has that in its name"),
+        (["--first", "song"], "that may be song-0000.flac or song-0001.flac"),
+        (["--first", "song-0001", "--last", "song-0001"], "'song-0001' cannot be both the first and the last"),
+        (["--before", "0001", "0002", "--before", "0002", "0001"], "'song-0001' before 'song-0002' before"),
+        (["--keep-order", "--first", "song-0003"], "the other rules forbid it"),
+        (["--drop-worst", "3"], "two must be left"),
+        (["--total", "1000"], "give a medley of"),
+        (["--total", "-3"], "more than 0 seconds"),
+        (["--length", "long"], "invalid"),
+        (["--settings", "bad.toml"], "is not TOML"),
+        (["--settings", "strange.toml"], "nothing else"),
+        (["--again", "there.wav"], "is not a receipt"),
+        (["missing/"], "there is no such file or folder"),
+    ],
+)
+def test_mistakes_are_one_line(monkeypatch, kept, folder, tmp_path, capsys, words, complaint):
+    monkeypatch.setattr(analysis, "_listen", known_song)
+    monkeypatch.setattr(medley, "load_network", lambda name: stub_scores)
+    monkeypatch.chdir(tmp_path)
+    Path("there.wav").write_bytes(b"mine")
+    Path("bad.toml").write_text("start = = 3")
+    Path("strange.toml").write_text('["song-0001"]\nvolume = 3\n')
+    with pytest.raises(SystemExit) as ended:
+        main.main(["medley", *words, str(folder), "--cache", str(kept), "--workers", "1"])
+    assert ended.value.code == 2
+    error = [
+        line for line in capsys.readouterr().err.splitlines() if line and not line.startswith(("listen:", "score:"))
+    ]
+    assert len(error) == 1 and complaint in error[0]
+    assert Path("there.wav").read_bytes() == b"mine"
+
+
+def test_a_song_that_is_gone_or_changed_is_named(run, quickly, folder, tmp_path, capsys):
+    run(folder, "-o", tmp_path / "x.wav", "--length", "8")
+    (folder / "song-0002.flac").write_bytes((folder / "song-0001.flac").read_bytes())
+    with pytest.raises(SystemExit) as ended:
+        main.main(["medley", "--again", str(tmp_path / "x.json"), "-o", str(tmp_path / "y.wav")])
+    assert ended.value.code == 2 and "has changed since" in capsys.readouterr().err

@@ -1,0 +1,188 @@
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from djnet.medley import mix
+from djnet.medley.loudness import loudness_of, true_peak
+from djnet.medley.mix import RATE_HZ, Part
+
+
+def song(rng, bpm: float, bars: int = 6, meter: int = 4, gain: float = 0.3, pitch: float = 220.0) -> Part:
+    """A tone with a sharp click on every beat."""
+    beat = 60.0 / bpm
+    times = np.arange(bars * meter + 1) * beat + 0.1
+    samples = np.zeros(round((times[-1] + 0.1) * RATE_HZ), np.float32)
+    samples += 0.2 * np.sin(2 * np.pi * pitch * np.arange(len(samples)) / RATE_HZ)
+    click = rng.standard_normal(400) * np.exp(-np.arange(400) / 80)
+    for time in times:
+        samples[round(time * RATE_HZ) :][:400] += click
+    beats = np.stack([times, np.arange(len(times)) % meter + 1], axis=1)
+    return Part((gain * samples).astype(np.float32), beats, times[0], times[-1])
+
+
+def onset_errors(samples: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """How far from each time the energy of the highs begins to rise, in seconds."""
+    energy = np.diff(samples[:, 0], 3) ** 2
+    found = []
+    for time in times:
+        around = energy[round((time - 0.08) * RATE_HZ) :][: round(0.16 * RATE_HZ)]
+        share = np.cumsum(around) / around.sum()
+        found.append(np.searchsorted(share, 0.2) / RATE_HZ - 0.08)
+    return np.array(found)
+
+
+def test_the_beats_of_a_blend_stay_where_they_are_said_to_be(rng):
+    parts = [song(rng, 120), song(rng, 126, pitch=277), song(rng, 120, pitch=330)]
+    made = mix.render(parts)
+    assert [join.kind for join in made.joins] == ["blend", "blend"]
+    for beats in made.beats:
+        inside = beats[(beats[:, 0] > 0.1) & (beats[:, 0] < made.cuts[-1] - 2.1), 0]
+        assert np.abs(onset_errors(made.samples, inside)).max() < 0.005
+    for join, (before, after) in zip(made.joins, itertools.pairwise(made.beats), strict=True):
+        common = [
+            beats[(beats[:, 0] > join.start - 1e-6) & (beats[:, 0] < join.end + 1e-6)] for beats in (before, after)
+        ]
+        np.testing.assert_allclose(common[0], common[1], atol=1e-3)
+
+
+def test_the_tempo_goes_gradually_from_one_song_to_the_next(rng):
+    made = mix.render([song(rng, 120, bars=12), song(rng, 128, bars=12)], bars=4)
+    downbeats = np.unique(np.round(np.concatenate(made.beats)[np.concatenate(made.beats)[:, 1] == 1, 0], 4))
+    lengths = np.diff(downbeats)
+    assert np.all(np.diff(lengths) < 1e-3)
+    np.testing.assert_allclose(lengths[[0, -1]], [2.0, 1.875], atol=1e-3)
+    assert 0.04 < made.joins[0].stretch < 0.08
+
+
+def test_length_and_places(rng):
+    a, b = song(rng, 120, bars=8), song(rng, 120, bars=8, pitch=277)
+    made = mix.render([a, b], bars=2)
+    assert len(made.samples) == round(28.0 * RATE_HZ)  # twice 16 s less two bars
+    assert made.clips == [(0.0, pytest.approx(16.0)), (pytest.approx(12.0), pytest.approx(28.0))]
+    join = made.joins[0]
+    assert (join.start, join.middle, join.end) == pytest.approx((12.0, 14.0, 16.0))
+    assert made.cuts == pytest.approx([0.0, 14.0, 28.0])
+    assert made.samples.dtype == np.float32 and made.samples.shape[1] == 2
+
+
+@pytest.mark.parametrize(
+    ("bpm", "meter", "kind", "reason"),
+    [
+        (107.0, 4, "blend", ""),
+        (140.0, 4, "cut", "tempos differ by 40%"),
+        (200.0, 4, "blend", ""),  # two bars for one
+        (50.0, 4, "blend", ""),
+        (75.0, 3, "cut", "4 against 3 beats in a bar"),
+    ],
+)
+def test_what_cannot_be_stretched_is_cut_on_the_downbeat(rng, bpm, meter, kind, reason):
+    made = mix.render([song(rng, 100), song(rng, bpm, meter=meter, pitch=277)])
+    (join,) = made.joins
+    assert (join.kind, join.reason) == (kind, reason)
+    assert join.stretch <= mix.LIMIT
+    if kind == "cut":
+        assert join.middle == join.end == pytest.approx(made.clips[0][1])
+        assert abs(onset_errors(made.samples, np.array([join.middle]))[0]) < 0.005
+
+
+def test_without_beats_there_is_a_short_fade(rng):
+    noise = [0.1 * rng.standard_normal(10 * RATE_HZ) for _ in range(2)]
+    made = mix.render([Part(noise[0]), Part(noise[1])])
+    assert made.joins[0].kind == "fade" and made.joins[0].reason == "no downbeats"
+    assert len(made.samples) == 19 * RATE_HZ
+    power = (made.samples[:, 0] ** 2).reshape(-1, RATE_HZ // 10).mean(axis=1)[1:-22]
+    assert 10 * np.log10(power.max() / power.min()) < 1.0  # equal power all through the fade
+
+
+def test_clips_are_equally_loud_and_peaks_stay_below_the_limit(rng):
+    made = mix.render([song(rng, 120, gain=0.02), song(rng, 124, gain=0.9, pitch=277), song(rng, 122, gain=0.2)])
+    spans = [made.samples[round(a * RATE_HZ) : round(b * RATE_HZ)] for a, b in itertools.pairwise(made.cuts)]
+    loudness = [loudness_of(span, RATE_HZ) for span in spans]
+    assert max(loudness) - min(loudness) < 1.0
+    assert 20 * np.log10(true_peak(made.samples, RATE_HZ)) < -1.0
+
+
+@pytest.mark.parametrize("bpm", [120, 124, 150])
+def test_a_clip_that_is_quiet_at_its_edges_makes_no_step(rng, bpm):
+    parts = [song(rng, bpm, bars=8), song(rng, 120, bars=8, pitch=277), song(rng, bpm, bars=8)]
+    swell = np.interp(np.linspace(0, 1, len(parts[1].samples)), [0, 0.3, 0.5, 0.6, 1], [0.3, 0.4, 1, 0.5, 0.2])
+    made = mix.render([parts[0], replace(parts[1], samples=parts[1].samples * swell), parts[2]])
+    for join in made.joins:
+        before, after = ((join.start - 6, join.start), (join.end, join.end + 6))
+        sides = [
+            loudness_of(made.samples[round(a * RATE_HZ) : round(b * RATE_HZ)], RATE_HZ) for a, b in (before, after)
+        ]
+        assert abs(sides[1] - sides[0]) < 0.5
+
+
+def test_lows_change_places_instead_of_adding_up(rng):
+    t = np.arange(24 * RATE_HZ) / RATE_HZ
+    beats = np.stack([np.arange(49) * 0.5, np.arange(49) % 4 + 1], axis=1)
+    bass = [Part((0.5 * np.sin(2 * np.pi * f * t)).astype(np.float32), beats) for f in (50.0, 60.0)]
+    made = mix.render(bass, bars=4)
+    spectrum = np.abs(np.fft.rfft(made.samples[round(16.5 * RATE_HZ) : round(19.5 * RATE_HZ), 0]))
+    assert spectrum[150] > 30 * spectrum[180]  # 50 Hz alone in the first half of the blend
+
+
+def test_a_recording_whose_zero_lies_elsewhere_does_not_thump_at_a_cut(rng):
+    parts = [song(rng, 120), song(rng, 150, pitch=277)]
+    plain = mix.render(parts).samples
+    moved = mix.render([parts[0], replace(parts[1], samples=parts[1].samples - 0.4)]).samples
+    np.testing.assert_allclose(moved, plain, atol=0.01)
+
+
+def test_low_notes_stay(rng):
+    t = np.arange(4 * RATE_HZ) / RATE_HZ
+    heard = [mix.render([Part(np.sin(2 * np.pi * f * t) + np.sin(2 * np.pi * 400 * t))]).samples for f in (40, 41)]
+    for f, samples in zip((40, 41), heard, strict=True):
+        spectrum = np.abs(np.fft.rfft(samples[RATE_HZ // 2 : 3 * RATE_HZ // 2, 0]))
+        assert spectrum[f] == pytest.approx(spectrum[400], rel=0.02)
+
+
+def test_the_pitch_stays(rng):
+    made = mix.render([song(rng, 120, pitch=440), song(rng, 128, pitch=440)])
+    join = made.joins[0]
+    part = made.samples[round(join.start * RATE_HZ) : round(join.end * RATE_HZ), 0]
+    peak = np.argmax(np.abs(np.fft.rfft(part * np.hanning(len(part))))) * RATE_HZ / len(part)
+    assert peak == pytest.approx(440, abs=1.0)
+
+
+def test_the_same_parts_give_the_same_samples(rng):
+    parts = [song(rng, 120, bars=3), song(rng, 126, bars=3), song(rng, 90, bars=3, meter=3)]
+    np.testing.assert_array_equal(mix.render(parts).samples, mix.render(parts).samples)
+
+
+@settings(deadline=None, max_examples=8)
+@given(
+    st.lists(st.tuples(st.floats(60, 180), st.sampled_from([3, 4]), st.integers(1, 5)), min_size=1, max_size=4),
+    st.integers(0, 4),
+)
+def test_any_clips_make_a_mix_whose_parts_follow_each_other(kinds, bars):
+    rng = np.random.default_rng(0)
+    made = mix.render([song(rng, bpm, bars=count, meter=meter) for bpm, meter, count in kinds], bars=bars)
+    assert np.isfinite(made.samples).all()
+    assert np.all(np.diff(made.cuts) > 0)
+    for join, (one, two) in zip(made.joins, itertools.pairwise(made.clips), strict=True):
+        assert two[0] == pytest.approx(join.start) and one[1] == pytest.approx(join.end)
+        assert join.start <= join.middle <= join.end
+
+
+def test_a_clip_may_begin_where_its_samples_begin_or_a_little_before(rng):
+    for start in (0.0, -0.002):
+        whole = song(rng, 120, bars=3)
+        other = Part(whole.samples[4410:], whole.beats - [0.1 - start, 0.0], start, whole.last - 0.1 + start)
+        (join,) = mix.render([song(rng, 90, bars=3), other]).joins
+        assert join.kind == "cut" and join.end > join.start
+
+
+def test_silence_and_too_many_channels():
+    silent = mix.render([Part(np.zeros(RATE_HZ)), Part(np.zeros(RATE_HZ))])
+    assert not silent.samples.any()
+    with pytest.raises(ValueError, match="one or two channels, got 6"):
+        mix.render([Part(np.zeros((RATE_HZ, 6)))])
+    with pytest.raises(ValueError, match="at least one"):
+        mix.render([])

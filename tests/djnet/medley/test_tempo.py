@@ -1,0 +1,54 @@
+import numpy as np
+import pytest
+
+from djnet.medley import tempo
+
+
+def beats(times: np.ndarray, meter: int = 4) -> np.ndarray:
+    return np.stack([times, np.arange(len(times)) % meter + 1], axis=1)
+
+
+def test_a_steady_beat_becomes_more_exact_than_the_trackers_frames():
+    true = 0.3 + np.arange(64) * 60 / 127.3
+    found = tempo.smoothed(beats(np.round(true, 2)))
+    assert np.abs(found[4:-4, 0] - true[4:-4]).max() < 0.003
+    assert tempo.bpm(found) == pytest.approx(127.3, abs=0.5)
+    assert tempo.unsteadiness(found) < 0.005
+
+
+def test_no_beat_comes_before_the_music():
+    late = np.arange(16) * 0.5
+    late[1:3] -= 0.01  # the line through the first beats begins before zero
+    late[4] += 0.01
+    assert np.polyfit(np.arange(5), late[:5], 1)[1] < 0
+    assert tempo.smoothed(beats(late))[0, 0] == 0.0
+
+
+def test_free_beats_stay_where_they_are(rng):
+    free = beats(np.cumsum(rng.uniform(0.3, 0.8, 40)))
+    np.testing.assert_array_equal(tempo.smoothed(free), free)
+    assert tempo.unsteadiness(free) > 0.1
+
+
+def test_the_longest_run_of_even_bars():
+    positions = [3, 4, *[1, 2, 3, 4] * 2, 1, 2, *[1, 2, 3, 4] * 5, 1, 2]
+    found = tempo.whole_bars(np.stack([np.arange(len(positions)) * 0.5, positions], axis=1))
+    np.testing.assert_allclose(found, 6.0 + 2.0 * np.arange(6))
+
+
+def test_too_few_beats():
+    for few in (np.zeros((0, 2)), beats(np.array([1.0]))):
+        assert tempo.bpm(few) == tempo.unsteadiness(few) == 0
+        assert len(tempo.whole_bars(few)) == 0
+        np.testing.assert_array_equal(tempo.smoothed(few), few)
+
+
+@pytest.mark.parametrize(("strength", "jitter", "believed"), [(0.5, 0.03, True), (0.2, 0.0, True), (0.2, 0.03, False)])
+def test_faint_beats_are_believed_only_if_they_are_steady(rng, strength, jitter, believed):
+    found = tempo.clear(beats(np.arange(64) * 0.5 + jitter * rng.standard_normal(64)), np.full(64, strength))
+    assert (found.mean() > 0.5) == believed
+
+
+def test_the_longest_run():
+    assert tempo.longest_run(np.array([1, 0, 1, 1, 1, 0, 1, 1], bool)) == slice(2, 5)
+    assert tempo.longest_run(np.zeros(3, bool)) == tempo.longest_run(np.zeros(0, bool)) == slice(0, 0)

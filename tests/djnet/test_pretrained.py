@@ -1,0 +1,61 @@
+import json
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+
+import djnet
+from djnet import pretrained, scoring
+from djnet.networks.models import build
+from djnet.puzzles import jigsaws
+from tests.test_models import TINY
+
+
+def test_a_run_folder_scores_as_its_network(records, tmp_path):
+    model = build("sen", "compact", **TINY)
+    model.save(tmp_path / "best.keras")
+    moments = {"mean": records.mean.tolist(), "std": records.std.tolist()}
+    (tmp_path / "run.json").write_text(json.dumps(moments))
+    puzzle = next(iter(jigsaws(records, "test", "fixed", 4)))
+    (expected,) = scoring.score_puzzles(model, [puzzle], records.mean, records.std)
+    assert np.allclose(djnet.load(tmp_path).scores(puzzle.fragments), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", pretrained.names())
+def test_shipped_networks_load_and_answer(name, records):
+    puzzle = next(iter(jigsaws(records, "test", "fixed", 3)))
+    scores = djnet.load(name).scores(puzzle.fragments)
+    assert scores.shape == (3, 3) and scores.dtype == np.float32
+    assert (scores >= 0).all() and (scores <= 1).all() and not scores.diagonal().any()
+
+
+def test_what_is_no_network(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"nothing is neither a network of the package \(.*\) nor a folder"):
+        djnet.load("nothing")
+    build("sen", "compact", **TINY).save(tmp_path / "best.keras")
+    (tmp_path / "run.json").write_text("{}")
+    with pytest.raises(ValueError, match="no moments"):
+        djnet.load(tmp_path)
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-100], lambda data: data.replace(b"PK", b"KP"), lambda _: b""])
+def test_a_damaged_model_file_is_named(damage, tmp_path):
+    path = tmp_path / "best.keras"
+    build("sn", "compact", **TINY).save(path)
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(pretrained.ModelError, match=r"best\.keras is not loaded: it is damaged"):
+        pretrained.read_model(path)
+
+
+def test_a_model_file_with_code_in_it_is_refused(tmp_path):
+    layers = [keras.Input((2,)), keras.layers.Lambda(lambda x: x)]
+    keras.Sequential(layers).save(tmp_path / "best.keras")
+    with pytest.raises(pretrained.ModelError, match=r"(?i)lambda|unsafe"):
+        pretrained.read_model(tmp_path / "best.keras")
+
+
+def test_importing_djnet_does_not_load_tensorflow():
+    code = "import sys, djnet; sys.exit('tensorflow' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -1,0 +1,93 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from djnet import baselines, metrics
+from djnet.annotations import read_parts
+from djnet.audio import load
+from djnet.cuts import cut_frames
+from djnet.features import log_mel
+from djnet.ordering import best_order
+from djnet.puzzles import Puzzle, jigsaw, jigsaws, recording
+
+
+@given(st.text(max_size=20), st.integers(2, 12))
+def test_the_truth_puts_the_pieces_back(name, n):
+    ordered = [np.full((2, 1), i) for i in range(n)]
+    puzzle = Puzzle.shuffled(name, ordered)
+    assert [int(puzzle.fragments[piece][0, 0]) for piece in puzzle.truth] == list(range(n))
+    assert puzzle.truth == Puzzle.shuffled(name, ordered).truth
+
+
+def test_a_puzzle_is_not_always_shuffled_the_same_way():
+    truths = {Puzzle.shuffled(str(i), [np.zeros(1)] * 4).truth for i in range(50)}
+    assert len(truths) > 10
+
+
+@pytest.mark.parametrize("protocol", ["isolated", "overlapping"])
+@pytest.mark.parametrize("segmentation", ["fixed", "downbeat"])
+def test_jigsaws_are_the_clips_of_the_split(records, segmentation, protocol):
+    clips = {clip.id: clip for clip in records.read_clips("test")}
+    found = list(jigsaws(records, "test", segmentation, 4, protocol))
+    assert {puzzle.id for puzzle in found} == {
+        name for name, clip in clips.items() if f"{segmentation}/4" in clip.segmentations
+    }
+    for puzzle in found:
+        clip = clips[puzzle.id]
+        expected = cut_frames(clip.mel, clip.segmentations[f"{segmentation}/4"].cuts, protocol)
+        for piece, mel in zip(puzzle.truth, expected, strict=True):
+            assert np.array_equal(puzzle.fragments[piece], mel.astype(np.float32))
+    assert len(list(jigsaws(records, "test", "fixed", 3, limit=2))) == 2
+
+
+def test_a_gap_shortens_the_pieces(records):
+    clip = next(iter(records.read_clips("test")))
+    whole, less = jigsaw(clip, "fixed", 3), jigsaw(clip, "fixed", 3, gap=5)
+    assert [len(piece) - 10 for piece in whole.fragments] == [len(piece) for piece in less.fragments]
+    with pytest.raises(ValueError, match="A gap of 200 frames leaves nothing"):
+        jigsaw(clip, "fixed", 3, gap=200)
+
+
+def test_one_piece_is_no_puzzle():
+    with pytest.raises(ValueError, match="needs at least 2 fragments, got 1"):
+        Puzzle.shuffled("alone", [np.zeros((3, 128))])
+
+
+def test_continuity_solves_a_ramp_and_chance_does_not(rng):
+    ramp = np.linspace(0, 1, 60)[:, None] * rng.uniform(0.5, 1, 128)
+    puzzles = [Puzzle.shuffled(str(i), np.split(ramp, 6)) for i in range(30)]
+    solved = [metrics.global_accuracy(best_order(baselines.continuity(p)).order, p.truth) for p in puzzles]
+    guessed = [metrics.global_accuracy(best_order(baselines.chance(p)).order, p.truth) for p in puzzles]
+    assert np.mean(solved) == 1.0 and np.mean(guessed) < 0.2
+
+
+def test_the_sections_of_a_song(songs):
+    path = Path(songs.tracks[0].path)
+    annotation = path.with_name("song-0000.sections.csv")
+    samples, parts = load(path), read_parts(annotation)
+    puzzle = recording(path, annotation, limit=5)
+    assert len(puzzle.fragments) == 5
+    for piece, part in zip(puzzle.truth, parts, strict=False):
+        own = samples[round(part.start * 22_050) : round(part.end * 22_050)]
+        assert np.array_equal(puzzle.fragments[piece], log_mel(own))
+
+
+def test_parts_beyond_the_end_of_the_audio(tmp_path, write_tone):
+    path = write_tone(tmp_path / "mix.wav", seconds=12)
+    cue = tmp_path / "mix.cue"
+    cue.write_text("INDEX 01 00:00:00\nINDEX 01 00:06:00\n")
+    assert len(recording(path, cue).fragments) == 2
+    cue.write_text("INDEX 01 00:00:00\nINDEX 01 00:20:00\n")
+    with pytest.raises(ValueError, match=r"mix.cue: the part at 0 s lies beyond the end of .*mix.wav \(12.0 s\)"):
+        recording(path, cue)
+
+
+def test_two_pieces_of_the_same_audio_make_a_puzzle_undecidable():
+    a, b, c = np.random.default_rng(0).uniform(0, 8, (3, 40, 128))
+    assert Puzzle.shuffled("fair", [a, b, c]).is_decidable
+    assert not Puzzle.shuffled("loop", [a, b, a + 0.01]).is_decidable
+    assert not Puzzle.shuffled("a frame less", [a, b, a[:-1]]).is_decidable
+    assert Puzzle.shuffled("longer", [a, b, np.concatenate([a, c])]).is_decidable
