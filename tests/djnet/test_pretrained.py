@@ -10,7 +10,7 @@ import djnet
 from djnet import pretrained, scoring
 from djnet.networks.models import build
 from djnet.puzzles import jigsaws
-from tests.test_models import TINY
+from tests.djnet.networks.test_models import TINY
 
 
 def test_a_run_folder_scores_as_its_network(records, tmp_path):

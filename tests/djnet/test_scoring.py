@@ -10,7 +10,7 @@ from djnet.networks.models import build
 from djnet.ordering import best_order
 from djnet.pairs import ORDERS, questions_for
 from djnet.puzzles import Puzzle
-from tests.test_models import PAIRWISE, TINY
+from tests.djnet.networks.test_models import PAIRWISE, TINY
 
 
 def _puzzles(count: int, n: int, sides: int, length: int) -> np.ndarray:

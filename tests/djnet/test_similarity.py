@@ -5,7 +5,7 @@ import tensorflow as tf
 from djnet.networks.layers import unit_length
 from djnet.networks.models import build
 from djnet.similarity import similarity_matrices
-from tests.test_models import TINY
+from tests.djnet.networks.test_models import TINY
 
 
 @pytest.mark.parametrize("window", [0.0, 0.7])

@@ -18,7 +18,7 @@ from experiments.configs import EXPERIMENTS, experiment
 from experiments.evaluation import Arena
 from experiments.trainer import train
 from preprocessing import make_medleys
-from tests.test_models import TINY
+from tests.djnet.networks.test_models import TINY
 
 OURS = (*tables.REFERENCES, tables.VARIANT, *tables.MORE_MUSIC)  # not in the paper
 

@@ -93,7 +93,7 @@ def test_networks_of_three_fragments_have_no_score(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "Say which run and where to"),
+        ([], "Give what is missing"),
         (["nowhere", "out", "--litert=x"], "--litert=x: the name must end in .tflite"),
         (["nowhere", "out"], "nowhere is neither a network of the package"),
     ],

@@ -4,7 +4,7 @@ import pytest
 from djnet.networks.models import build
 from experiments.plots import __main__ as figures
 from experiments.plots import charts, networks
-from tests.test_models import TINY
+from tests.djnet.networks.test_models import TINY
 
 
 @pytest.fixture(scope="module")

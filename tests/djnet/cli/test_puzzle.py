@@ -30,10 +30,10 @@ def _puzzle(page) -> dict:
     return found
 
 
-def test_the_best_part_of_a_long_song_becomes_a_page_that_holds_everything(long_song, cache, tmp_path, capsys):
+def test_the_best_part_of_a_long_song_becomes_a_page_that_holds_everything(long_song, tmp_path, capsys):
     page = tmp_path / "page.html"
     with pytest.raises(SystemExit) as ended:
-        console(["puzzle", str(long_song), "-n", "5", "-o", str(page), "--cache", str(cache)])
+        console(["puzzle", str(long_song), "-n", "5", "-o", str(page)])
     assert ended.value.code == 0
     start = float(capsys.readouterr().out.split("from ")[-1].split(" s,")[0])
     assert 399 <= start <= 417
@@ -45,9 +45,9 @@ def test_the_best_part_of_a_long_song_becomes_a_page_that_holds_everything(long_
         puzzle.main([str(long_song), "-o", str(page)])
 
 
-def test_a_part_can_be_asked_for_and_without_downbeats_pieces_are_equal(long_song, cache, tmp_path, capsys):
+def test_a_part_can_be_asked_for_and_without_downbeats_pieces_are_equal(long_song, tmp_path, capsys):
     page = tmp_path / "page.html"
-    puzzle.main([str(long_song), "-n", "3", "-o", str(page), "--start", "100", "--cache", str(cache)])
+    puzzle.main([str(long_song), "-n", "3", "-o", str(page), "--start", "100"])
     assert "cut into equal pieces instead" in capsys.readouterr().out
     assert np.allclose(np.diff(_puzzle(page)["cuts"]), 8.0, atol=0.05)
 
@@ -69,7 +69,7 @@ def test_what_cannot_be_a_puzzle_is_said(write_tone, tmp_path, monkeypatch, word
     write_tone(tmp_path / "song.wav", seconds=30)
     soundfile.write(tmp_path / "silent.wav", np.zeros(30 * SAMPLE_RATE_HZ), SAMPLE_RATE_HZ)
     with pytest.raises(ValueError, match=said):
-        puzzle.main([*words, "--cache", str(tmp_path / "cache")])
+        puzzle.main(words)
 
 
 @pytest.mark.parametrize("words", [["song.wav", "-n", "9"], []])

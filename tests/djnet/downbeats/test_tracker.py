@@ -188,7 +188,7 @@ def test_the_command_names_what_is_wrong(tmp_path):
     done = _run(str(tmp_path / "text.mp3"))
     assert done.returncode == 2 and "text.mp3" in done.stderr and len(done.stderr.splitlines()) == 1
     done = _run()
-    assert done.returncode == 2 and "Say which file" in done.stderr
+    assert done.returncode == 2 and "Give what is missing" in done.stderr
 
 
 def test_pickles_that_are_not_madmoms_are_never_loaded(tmp_path, monkeypatch):
