@@ -1,8 +1,4 @@
-"""Other recordings of the same music: changes of level, colour, noise and pitch that the answer must not hang on.
-
-All of a clip changes alike, as if another hand had recorded, mastered or transposed it. Gain and colour are exact:
-a log-mel is log(1 + c power), so power is known and can be multiplied.
-"""
+"""Augmentation: changes of a clip that the answer must not depend on. Every change is a function of a random key."""
 
 import tensorflow as tf
 
@@ -12,10 +8,15 @@ GAIN_DECIBELS = 12.0  # at most up or down
 TILT_DECIBELS = 12.0  # from the lowest to the highest bin, at most up or down
 NOISE_DECIBELS = (-80.0, -30.0)  # below the loudest bin of the clip
 PITCH_BINS = 2.0  # at most up or down: about a semitone
+MASKED_BINS, MASKED_FRAMES = 12, 10  # at most, by SpecAugment
 
 
-def recolour(mel: tf.Tensor, key: tf.Tensor) -> tf.Tensor:
-    """Log-mel float32 [..., 128] of a clip -> the same with another level, colour, noise and pitch, by a key [2]."""
+def change_timbre(mel: tf.Tensor, key: tf.Tensor) -> tf.Tensor:
+    """Log-mel float32 [..., 128] of a clip and a key [2] -> the same with another level, tilt, noise and pitch.
+
+    All of a clip changes alike, as if somebody else had recorded, mastered or transposed it. Gain and tilt are exact:
+    a log-mel is log(1 + c power), so the power is known and can be multiplied.
+    """
     gain, tilt, noise, pitch = tf.unstack(tf.random.stateless_uniform([4], key, -1.0, 1.0))
     power = _transposed(tf.math.expm1(mel), PITCH_BINS * pitch)
     decibels = GAIN_DECIBELS * gain + TILT_DECIBELS * tilt * tf.linspace(-0.5, 0.5, MEL_BINS)
@@ -25,6 +26,19 @@ def recolour(mel: tf.Tensor, key: tf.Tensor) -> tf.Tensor:
     # The power of noise in a bin is the mean of a few exponential ones: never constant, never far from its mean.
     grain = 0.5 - 0.5 * tf.math.log(tf.random.stateless_uniform(tf.shape(mel), key + 1, 1e-6, 1.0))
     return tf.math.log1p(power + floor * grain)
+
+
+def mask_spectrogram(frames: tf.Tensor, key: tf.Tensor) -> tf.Tensor:
+    """SpecAugment: a band of frequencies and a run of frames become zero, the mean: [..., T, 128], key [2]."""
+    places = tf.cast(tf.shape(frames)[-2:], tf.float32)
+    draws = tf.random.stateless_uniform([2, 2], key)
+    widths = draws[0] * [MASKED_FRAMES + 1.0, MASKED_BINS + 1.0]
+    starts = draws[1] * tf.maximum(places - widths, 0.0)
+    masks = []
+    for axis in range(2):
+        place = tf.range(places[axis])
+        masks.append((place >= tf.floor(starts[axis])) & (place < tf.floor(starts[axis] + widths[axis])))
+    return tf.where(masks[0][:, None] | masks[1][None, :], 0.0, frames)
 
 
 def _ratio(decibels: tf.Tensor) -> tf.Tensor:

@@ -1,6 +1,6 @@
 """The numbers of the paper's features and clips, each once; the rest is derived.
 
-Time inside the library is counted in hops: frame t is the window that begins at hop t.
+Time inside the library is counted in hops of 512 samples: frame t of a spectrogram is centred on hop t.
 """
 
 SAMPLE_RATE_HZ = 22_050
