@@ -52,9 +52,7 @@ def fragment_mel(samples: np.ndarray, protocol: str = "centred") -> np.ndarray:
     return log_mel(samples)[slice(*frame_range(0, hops, protocol))]
 
 
-def cut_fragments(
-    samples: np.ndarray, cuts: np.ndarray, protocol: str = "centred", gap: int = 0
-) -> list[np.ndarray]:
+def cut_fragments(samples: np.ndarray, cuts: np.ndarray, protocol: str = "centred", gap: int = 0) -> list[np.ndarray]:
     """Cut samples [N] at cuts [n + 1], in hops, without `gap` hops on each side of every cut: -> n of [t_i, 128]."""
     starts, ends = np.asarray(cuts)[:-1] + gap, np.asarray(cuts)[1:] - gap
     if (ends - starts).min() < SHORTEST_HOPS:

@@ -1,7 +1,9 @@
 """Records on disk: one `tf.train.Example` a clip, in shards, with a manifest that says what they are.
 
-A record holds a clip's log-mel once, as float16 before normalisation, somewhat longer than the clip where the track
-goes on (so that training can shift the start), and for each segmentation its cuts and labelled pairs as indices.
+A record holds a clip's samples as 16-bit integers and its log-mel as float16 before normalisation, somewhat longer than
+the clip where the track goes on (so that training can shift the start), and for each segmentation its cuts and labelled
+pairs as indices. The log-mel is that of all samples; next to a cut a fragment has frames of its own (see `cuts`), which
+are computed from the samples when it is cut.
 """
 
 import errno
@@ -9,12 +11,14 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from djnet import constants
+from djnet.cuts import cut_fragments
 from djnet.errors import UserError
 from djnet.files import digest_json
 from djnet.pairs import Kind, Pair
@@ -24,7 +28,7 @@ if TYPE_CHECKING:
 
 SPLITS = ("train", "valid", "test")
 MANIFEST = "manifest.json"
-VERSION = 1
+VERSION = 2
 
 # What a record's numbers mean; records made with other values are refused.
 FEATURES = {
@@ -35,7 +39,10 @@ FEATURES = {
     "mel_bins": constants.MEL_BINS,
     "log_gain": constants.LOG_GAIN,
     "clip_hops": constants.CLIP_HOPS,
+    "frames": "centred",
+    "jigsaw_sizes": list(constants.JIGSAW_SIZES),
 }
+FULL_SCALE = 32_767
 
 
 class RecordsError(UserError):
@@ -52,7 +59,7 @@ class Segmentation:
 
 @dataclass(frozen=True)
 class Clip:
-    """One record. Times are in hops from the beginning of `mel`, but `start`, which is in seconds of the track."""
+    """One record. Times are in hops from its beginning, but `start`, which is in seconds of the track."""
 
     id: str
     track: str
@@ -60,9 +67,36 @@ class Clip:
     split: str
     start: float
     offset: int  # where the fixed clip of CLIP_HOPS hops begins
-    mel: np.ndarray  # float16 [T, 128], not normalised
+    samples: np.ndarray  # int16 [512 H]
+    scale: float  # the sample that is stored as 32,767
+    mel: np.ndarray  # float16 [H + 1, 128], not normalised
     beats: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), np.float32))  # seconds, position in the bar
     segmentations: dict[str, Segmentation] = field(default_factory=dict)  # by name: "fixed/3"
+
+    @property
+    def hops(self) -> int:
+        """Length of the record."""
+        return len(self.samples) // constants.HOP_SAMPLES
+
+    @property
+    def waveform(self) -> np.ndarray:
+        """The samples as they sound: float32 [512 H]."""
+        return dequantised(self.samples, self.scale)
+
+    def fragments(self, cuts: np.ndarray, protocol: str = "centred", gap: int = 0) -> list[np.ndarray]:
+        """The record cut at hops [n + 1], without `gap` hops on each side of every cut: -> n of float32 [t_i, 128]."""
+        return cut_fragments(self.waveform, cuts, protocol, gap)
+
+
+def quantised(samples: np.ndarray) -> tuple[np.ndarray, float]:
+    """Samples as 16-bit integers, and what the largest stands for (more than 1 only where samples are): [N] -> [N]."""
+    scale = max(1.0, float(np.abs(samples).max(initial=0.0)))
+    return np.round(samples * (FULL_SCALE / scale)).astype(np.int16), scale
+
+
+def dequantised(samples: np.ndarray, scale: float) -> np.ndarray:
+    """What `quantised` was given, to 16 bits: int16 [N] -> float32 [N]."""
+    return samples.astype(np.float32) * np.float32(scale / FULL_SCALE)
 
 
 def serialize(clip: Clip) -> bytes:
@@ -78,7 +112,10 @@ def serialize(clip: Clip) -> bytes:
     def floats(values: Any) -> tf.train.Feature:
         return tf.train.Feature(float_list=tf.train.FloatList(value=np.asarray(values, np.float32).ravel()))
 
-    mel = np.ascontiguousarray(clip.mel, "<f2").tobytes()
+    def raw(values: np.ndarray, kind: str) -> tf.train.Feature:
+        data = np.ascontiguousarray(values, kind).tobytes()
+        return tf.train.Feature(bytes_list=tf.train.BytesList(value=[data]))
+
     features = {
         "id": text(clip.id),
         "track": text(clip.track),
@@ -86,7 +123,9 @@ def serialize(clip: Clip) -> bytes:
         "split": text(clip.split),
         "start": floats([clip.start]),
         "offset": ints([clip.offset]),
-        "mel": tf.train.Feature(bytes_list=tf.train.BytesList(value=[mel])),
+        "samples": raw(clip.samples, "<i2"),
+        "scale": floats([clip.scale]),
+        "mel": raw(clip.mel, "<f2"),
         "beats": floats(clip.beats),
     }
     for name, segmentation in clip.segmentations.items():
@@ -97,10 +136,14 @@ def serialize(clip: Clip) -> bytes:
 
 
 def deserialize(data: bytes) -> Clip:
-    """The clip that `serialize` turned into these bytes."""
+    """The clip that `serialize` turned into these bytes; a ValueError if they cannot be one."""
     import tensorflow as tf
 
     features = tf.train.Example.FromString(data).features.feature
+    samples = np.frombuffer(features["samples"].bytes_list.value[0], "<i2")
+    mel = np.frombuffer(features["mel"].bytes_list.value[0], "<f2").reshape(-1, constants.MEL_BINS)
+    if len(samples) != (len(mel) - 1) * constants.HOP_SAMPLES:
+        raise ValueError(f"{len(samples)} samples do not belong to {len(mel)} frames")
 
     def text(name: str) -> str:
         return features[name].bytes_list.value[0].decode("utf-8", "surrogateescape")
@@ -120,7 +163,9 @@ def deserialize(data: bytes) -> Clip:
         split=text("split"),
         start=features["start"].float_list.value[0],
         offset=features["offset"].int64_list.value[0],
-        mel=np.frombuffer(features["mel"].bytes_list.value[0], "<f2").reshape(-1, constants.MEL_BINS),
+        samples=samples,
+        scale=features["scale"].float_list.value[0],
+        mel=mel,
         beats=np.array(features["beats"].float_list.value, np.float32).reshape(-1, 2),
         segmentations=segmentations,
     )
@@ -162,16 +207,19 @@ class Manifest:
                 f"{path} is damaged ({error}). Remove it and run: make preprocess DATA={folder}"
             ) from error
         if content.get("version") != VERSION:
-            raise RecordsError(f"{path} has format {content.get('version')}, this program reads format {VERSION}.")
+            raise RecordsError(
+                f"{path} has format {content.get('version')}, this program reads format {VERSION}. "
+                f"Make the records again, with the flags of the first time: make preprocess DATA={folder}"
+            )
         if stated != digest_json(content):
             raise RecordsError(
                 f"{path} was changed after it was written. Remove it and run: make preprocess DATA={folder}"
             )
         for name, value in FEATURES.items():
             if content["features"].get(name) != value:
-                found = content["features"].get(name)
                 raise RecordsError(
-                    f"{folder} was made with {name} = {found}, this program needs {value}: make it again."
+                    f"{folder} was made with {name} = {content['features'].get(name)}, this program needs {value}: "
+                    f"make preprocess DATA={folder} makes it again."
                 )
         return cls(folder, content)
 
@@ -211,40 +259,66 @@ class Manifest:
 
     def shards(self, split: str) -> list[Path]:
         """The files of a split, each checked against its hash; a RecordsError names the first that differs."""
-        for shard in self._shards(split):
-            self.check(shard)
-        return [self.folder / shard["name"] for shard in self._shards(split)]
+        return [self.check(shard) for shard in self._shards(split)]
 
-    def check(self, shard: dict[str, Any]) -> None:
-        """Compare one shard with its entry in the manifest."""
+    def check(self, shard: dict[str, Any]) -> Path:
+        """Compare one shard with its entry in the manifest, once a process unless it changes: -> its path."""
         path = self.folder / shard["name"]
         if not path.is_file():
             raise RecordsError(f"{path} is missing. Run make preprocess DATA={self.folder} again.")
-        with open(path, "rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
-        if found != shard["sha256"]:
+        status = path.stat()
+        if _sha256(path, status.st_size, status.st_mtime_ns) != shard["sha256"]:
             raise RecordsError(f"{path} is damaged. Remove it and run make preprocess DATA={self.folder} again.")
+        return path
 
     def dataset(self, split: str) -> "tf.data.Dataset":
         """Serialized clips of a split, in their order on disk."""
-        import tensorflow as tf
-
         if not self.clips(split):
             raise RecordsError(f"The {split} split of {self.folder} is empty: preprocess more music.")
+        return self._read(self.shards(split))
+
+    def read_clips(self, split: str) -> Iterator[Clip]:
+        """The clips of a split, one after the other; a RecordsError names a shard with a record that is no clip."""
+        if not self.clips(split):
+            raise RecordsError(f"The {split} split of {self.folder} is empty: preprocess more music.")
+        for path in self.shards(split):
+            for data in self._read([path]).as_numpy_iterator():
+                try:
+                    clip = deserialize(data)
+                except (ValueError, IndexError) as error:
+                    raise RecordsError(
+                        f"{path} holds a record that is not a clip ({error}). "
+                        f"Remove it and run make preprocess DATA={self.folder} again."
+                    ) from error
+                yield clip
+
+    def pairs(self, segmentation: str, n: int) -> list[Pair]:
+        """The labelled pairs of a segmentation, the same for every clip: of the first training clip that has them."""
+        name = f"{segmentation}/{n}"
+        clips = (clip.segmentations[name].pairs for clip in self.read_clips("train") if name in clip.segmentations)
+        if (pairs := next(clips, None)) is None:
+            raise RecordsError(f"The train split of {self.folder} has no clips for {segmentation} cuts, n = {n}.")
+        return pairs
+
+    def _read(self, paths: list[Path]) -> "tf.data.Dataset":
+        import tensorflow as tf
+
         compression = "GZIP" if self.content["gzip"] else ""
-        files = [str(path) for path in self.shards(split)]
+        files = [str(path) for path in paths]
         dataset = tf.data.TFRecordDataset(files, compression_type=compression, buffer_size=1 << 20)
         # TensorFlow's tuner sleeps for ever longer, up to a minute; whoever has read to the end waits until it wakes.
         options = tf.data.Options()
         options.autotune.enabled = False
         return dataset.with_options(options)
 
-    def read_clips(self, split: str) -> Iterator[Clip]:
-        """The clips of a split, one after the other."""
-        for data in self.dataset(split).as_numpy_iterator():
-            yield deserialize(data)
-
     def _shards(self, split: str) -> list[dict[str, Any]]:
         if split not in SPLITS:
             raise ValueError(f"Unknown split {split!r}; there are {', '.join(SPLITS)}.")
         return self.content["splits"][split]["shards"]
+
+
+@cache
+def _sha256(path: Path, size: int, modified: int) -> str:
+    """Hash of a file, remembered as long as its size and time stay the same."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

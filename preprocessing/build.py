@@ -24,10 +24,11 @@ from djnet import audio, storage
 from djnet.cli import job
 from djnet.constants import CLIP_SECONDS, JIGSAW_SIZES
 from djnet.corpora import TRACK_LIST, Corpus, Skipped, Track, folder, free, synthetic, write_csv, write_skipped
+from djnet.downbeats import tracker
 from djnet.downbeats.madmom import MadmomMissingError, madmom
 from djnet.errors import UserError
 from djnet.files import digest_json, remove_partial
-from djnet.records import FEATURES, MANIFEST, SPLITS, Clip, Manifest, RecordsError
+from djnet.records import FEATURES, MANIFEST, SPLITS, VERSION, Clip, Manifest, RecordsError
 from preprocessing import splits
 from preprocessing.clips import Planned, Settings, choose_starts, prepare
 from preprocessing.cluster import NAMES, Engine, engine_for
@@ -65,7 +66,7 @@ def build(
                 "name": corpus.name,
                 "hash": digest_json(sorted([track.content, track.id, track.group] for track in tracks)),
             },
-            "settings": asdict(settings) | {"split": list(settings.split)},
+            "settings": asdict(settings) | {"split": list(settings.split), "beats_version": tracker.VERSION},
         }
         parts = Parts(output)
         write_tracks(output / TRACK_LIST, tracks, corpus)
@@ -202,7 +203,9 @@ def _prepare(
 def _part_key(track: Planned, settings: Settings) -> str:
     """A name that changes with anything a track's records depend on; it begins with the content's hash."""
     facts = [
+        VERSION,
         FEATURES,
+        tracker.VERSION,
         settings.margin_seconds,
         settings.downbeats,
         settings.seed,

@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from djnet import constants
 from djnet.cli import job
-from djnet.cuts import frame_ranges
+from djnet.cuts import SHORTEST_HOPS
 from djnet.files import whole_file
 from djnet.records import SPLITS, Clip, Manifest, RecordsError
 
@@ -61,8 +61,9 @@ def _check(clip: Clip, split: str) -> None:
     if not np.isfinite(clip.mel).all():
         problems.append("has features that are not numbers")
     for name, segmentation in clip.segmentations.items():
-        ranges = frame_ranges(segmentation.cuts)
-        if (ranges[:, 1] <= ranges[:, 0]).any() or ranges[0, 0] < 0 or ranges[-1, 1] > len(clip.mel):
+        cuts = segmentation.cuts
+        first, last = (0, clip.hops) if split == "train" else (clip.offset, clip.offset + constants.CLIP_HOPS)
+        if np.diff(cuts).min() < SHORTEST_HOPS or cuts[0] < first or cuts[-1] > last:
             problems.append(f"has impossible cuts for {name}")
         n = len(segmentation.cuts) - 1
         if any(not (0 <= pair.first < n and 0 <= pair.second < n) for pair in segmentation.pairs):

@@ -10,7 +10,7 @@ from djnet.cuts import downbeat_cuts, downbeat_hops, equal_cuts
 from djnet.features import log_mel
 from djnet.files import whole_file
 from djnet.pairs import pairs_of
-from djnet.records import SPLITS, Clip, Segmentation
+from djnet.records import SPLITS, Clip, Segmentation, dequantised, quantised
 from djnet.rng import rng_for
 
 # Decoding rounds to whole samples of the file's own rate, so a clip asks for a little more than it needs.
@@ -142,11 +142,15 @@ def _listen(track: Planned, begin: int, end: int, downbeats: bool, cache: Path) 
 
 
 def _clip(track: Planned, span: _Span, samples: np.ndarray, beats: np.ndarray, seed: int) -> Clip | None:
-    own = samples[span.offset * constants.HOP_SAMPLES :][: constants.CLIP_HOPS * constants.HOP_SAMPLES]
-    if len(own) < constants.CLIP_HOPS * constants.HOP_SAMPLES:
+    hops = min(span.hops, len(samples) // constants.HOP_SAMPLES)  # a file may be shorter than it says
+    clip_samples = samples[span.offset * constants.HOP_SAMPLES :][: constants.CLIP_HOPS * constants.HOP_SAMPLES]
+    if hops < span.offset + constants.CLIP_HOPS:
         raise audio.AudioError(track.path, f"is cut off or damaged: it ends within the clip at {_seconds(span):.1f} s.")
-    if own.std() < constants.SILENCE:
+    if clip_samples.std() < constants.SILENCE:
         return None
+    stored, scale = quantised(samples[: hops * constants.HOP_SAMPLES])
+    mel = log_mel(dequantised(stored, scale))
+    first, last = (0, hops) if track.split == "train" else (span.offset, span.offset + constants.CLIP_HOPS)
     name = f"{track.id}@{_seconds(span):.3f}"
     return Clip(
         id=name,
@@ -155,21 +159,27 @@ def _clip(track: Planned, span: _Span, samples: np.ndarray, beats: np.ndarray, s
         split=track.split,
         start=constants.hops_to_seconds(span.begin),
         offset=span.offset,
-        mel=log_mel(samples).astype(np.float16),
+        samples=stored,
+        scale=scale,
+        mel=mel.astype(np.float16),
         beats=beats.astype(np.float32),
-        segmentations=_segmentations(span, beats, rng_for(seed, "downbeats", track.content, span.begin)),
+        segmentations=_segmentations(
+            span.offset, downbeat_hops(beats, first, last), rng_for(seed, "downbeats", track.content, span.begin)
+        ),
     )
 
 
-def _segmentations(span: _Span, beats: np.ndarray, rng: np.random.Generator) -> dict[str, Segmentation]:
-    """The cuts of every game: equal ones always, at downbeats where the music has enough of them."""
-    found = {}
-    downbeats = downbeat_hops(beats, span.hops)
+def _segmentations(offset: int, downbeats: np.ndarray, rng: np.random.Generator) -> dict[str, Segmentation]:
+    """The cuts of every game: equal ones always, at downbeats where the music has enough of them.
+
+    Puzzles for validation and test lie within the fixed clip, so `downbeats` are then those of the clip.
+    """
+    segmentations = {}
     for n in constants.JIGSAW_SIZES:
-        found[f"fixed/{n}"] = Segmentation(span.offset + equal_cuts(constants.CLIP_HOPS, n), pairs_of(n))
+        segmentations[f"fixed/{n}"] = Segmentation(offset + equal_cuts(constants.CLIP_HOPS, n), pairs_of(n))
         if (cuts := downbeat_cuts(downbeats, n, rng)) is not None:
-            found[f"downbeat/{n}"] = Segmentation(cuts, pairs_of(n))
-    return found
+            segmentations[f"downbeat/{n}"] = Segmentation(cuts, pairs_of(n))
+    return segmentations
 
 
 def _seconds(span: _Span) -> float:
