@@ -1,8 +1,9 @@
 """The games: a puzzle is shuffled fragments and their true order."""
 
+import itertools
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -11,18 +12,32 @@ import numpy as np
 
 from djnet import audio
 from djnet.annotations import SHORTEST_SECONDS, join_short, read_parts
-from djnet.constants import SAMPLE_RATE_HZ
-from djnet.cuts import cut_frames
+from djnet.constants import HOP_SAMPLES, SAMPLE_RATE_HZ
+from djnet.cuts import fragment_mel
 from djnet.features import log_mel
 from djnet.files import digest_json
 from djnet.records import Clip, Manifest
 from djnet.rng import rng_for
 
+SECTIONS = 10  # the paper plays the first ten sections of a song
 ANNOTATION_SUFFIXES = (".csv", ".cue", ".txt")
 SAME_AUDIO = 0.2  # pieces whose frames differ less on average are the same audio; unrelated ones differ by about 1
 # Beside recordings: their name as a corpus, and, where all have the same, licence and credit, or what they are made of.
 ABOUT = "game.json"
 _OVERHANG_SECONDS = 2.0  # the last part of an annotation may be that much longer than the audio
+
+
+@dataclass(frozen=True)
+class Edges:
+    """The first 64 and the last 2,048 samples of a fragment."""
+
+    beginning: np.ndarray
+    end: np.ndarray
+
+    @classmethod
+    def of(cls, samples: np.ndarray) -> "Edges":
+        """The edges of a fragment [N], as copies: the fragment itself can be forgotten."""
+        return cls(samples[:64].copy(), samples[-2048:].copy())
 
 
 @dataclass(frozen=True)
@@ -33,15 +48,30 @@ class Puzzle:
     fragments: list[np.ndarray]  # log-mel [t_i, 128], not normalised
     truth: tuple[int, ...]
     labels: tuple[str, ...] = ()  # of the fragments, where they have any: verse, chorus, titles
+    edges: list[Edges] = field(default_factory=list)  # of the fragments, where their samples are known
+    track: str = ""  # where the music comes from: puzzles of one track are not independent
+    group: str = ""  # what the track was published with: a package, an album
 
     @classmethod
-    def shuffled(cls, name: str, ordered: Sequence[np.ndarray], labels: Sequence[str] = ()) -> "Puzzle":
-        """Shuffle fragments that are in their order; the same name is always shuffled the same way."""
+    def shuffled(
+        cls,
+        name: str,
+        ordered: Sequence[np.ndarray],
+        labels: Sequence[str] = (),
+        edges: Sequence[Edges] = (),
+        track: str = "",
+        group: str = "",
+    ) -> "Puzzle":
+        """Shuffle fragments that are in their order; the same name is always shuffled the same way.
+
+        name, ordered, labels, edges, track, group: as the fields of a puzzle; labels and edges in the true order.
+        """
         if len(ordered) < 2:
             raise ValueError(f"The puzzle {name!r} needs at least 2 fragments, got {len(ordered)}.")
         places = rng_for(0, "shuffle", name, len(ordered)).permutation(len(ordered))
         truth = tuple(int(place) for place in np.argsort(places))
-        return cls(name, [ordered[i] for i in places], truth, tuple(labels[i] for i in places) if labels else ())
+        lists: list[list[Any]] = [[values[i] for i in places] if values else [] for values in (ordered, labels, edges)]
+        return cls(name, lists[0], truth, tuple(lists[1]), lists[2], track or name, group)
 
     @property
     def is_decidable(self) -> bool:
@@ -55,14 +85,16 @@ def same_audio(a: np.ndarray, b: np.ndarray) -> bool:
     return abs(len(a) - len(b)) <= 1 and bool(np.abs(a[:common] - b[:common]).mean() < SAME_AUDIO)
 
 
-def jigsaw(clip: Clip, segmentation: str, n: int, protocol: str = "isolated", gap: int = 0) -> Puzzle:
-    """A clip cut into n pieces, with `gap` frames taken away on each side of every cut."""
-    pieces = cut_frames(clip.mel, clip.segmentations[f"{segmentation}/{n}"].cuts, protocol)
-    if gap:
-        pieces = [piece[gap : len(piece) - gap] for piece in pieces]
-    if min(map(len, pieces)) < 1:
-        raise ValueError(f"A gap of {gap} frames leaves nothing of a piece of {clip.id!r}.")
-    return Puzzle.shuffled(clip.id, [piece.astype(np.float32) for piece in pieces])
+def jigsaw(clip: Clip, segmentation: str, n: int, protocol: str = "centred", gap: int = 0) -> Puzzle:
+    """A clip cut into n pieces as its record says, without `gap` hops on each side of every cut."""
+    cuts = clip.segmentations[f"{segmentation}/{n}"].cuts
+    try:
+        fragments = clip.fragments(cuts, protocol, gap)
+    except ValueError as error:
+        raise ValueError(f"A gap of {gap} frames leaves nothing of a piece of {clip.id!r}.") from error
+    waveform = clip.waveform
+    edges = [Edges.of(waveform[(a + gap) * HOP_SAMPLES : (b - gap) * HOP_SAMPLES]) for a, b in itertools.pairwise(cuts)]
+    return Puzzle.shuffled(clip.id, fragments, (), edges, clip.track, clip.group)
 
 
 def jigsaws(
@@ -70,21 +102,19 @@ def jigsaws(
     split: str,
     segmentation: str,
     n: int,
-    protocol: str = "isolated",
+    protocol: str = "centred",
     gap: int = 0,
     limit: int = 1000,
 ) -> Iterator[Puzzle]:
-    """Puzzles from the clips of a split, at most `limit`; clips that cannot be cut this way are passed over.
+    """Puzzles from the clips of a split; clips that cannot be cut this way are passed over.
 
-    Records are in the order of their hashes, so the first ones are a random choice.
+    manifest, split: the records. Those are in the order of their hashes, so the first ones are a random choice.
+    segmentation, n, protocol, gap: as in `jigsaw`.
+    limit: at most so many puzzles.
     """
-    found = 0
-    for clip in manifest.read_clips(split):
-        if found == limit:
-            return
-        if f"{segmentation}/{n}" in clip.segmentations:
-            found += 1
-            yield jigsaw(clip, segmentation, n, protocol, gap)
+    clips = (clip for clip in manifest.read_clips(split) if f"{segmentation}/{n}" in clip.segmentations)
+    for clip in itertools.islice(clips, limit):
+        yield jigsaw(clip, segmentation, n, protocol, gap)
 
 
 def find_recordings(folder: Path) -> list[tuple[Path, Path]]:
@@ -129,23 +159,28 @@ def corpus_hash(fingerprints: Sequence[list[Any]]) -> str:
     return digest_json(list(fingerprints))[:12]
 
 
-def recording(path: Path, annotation: Path, limit: int | None = None) -> Puzzle:
+def recording(path: Path, annotation: Path, limit: int | None = None, protocol: str = "centred") -> Puzzle:
     """The annotated parts of one recording: the sections of a song (sequencing), or the clips of a medley.
 
     Parts shorter than a second are joined to a neighbour; with a limit, only the first ones play (the paper's ten).
-    Each part is transformed alone, so that nothing of its neighbours is in it.
     """
     parts = join_short(read_parts(annotation))[0][:limit]
     known = parts[-1].end != float("inf")
     samples = audio.load(path, seconds=parts[-1].end if known else None)
     seconds = len(samples) / SAMPLE_RATE_HZ
-    pieces = []
+    spans = []
     for part in parts:
         late = part.end != float("inf") and part.end > seconds + _OVERHANG_SECONDS
         if late or part.start + SHORTEST_SECONDS > seconds:
             raise ValueError(
                 f"{annotation}: the part at {part.start:g} s lies beyond the end of {path} ({seconds:.1f} s)."
             )
-        last = len(samples) if part.end == float("inf") else round(part.end * SAMPLE_RATE_HZ)
-        pieces.append(log_mel(samples[round(part.start * SAMPLE_RATE_HZ) : last]))
-    return Puzzle.shuffled(path.stem, pieces, [part.label for part in parts])
+        last = len(samples) if part.end == float("inf") else min(len(samples), round(part.end * SAMPLE_RATE_HZ))
+        spans.append((round(part.start * SAMPLE_RATE_HZ), last))
+    if protocol == "overlapping":  # frames of the whole recording, each with the part that its centre lies in
+        mel = log_mel(samples)
+        fragments = [mel[-(-first // HOP_SAMPLES) : -(-last // HOP_SAMPLES)] for first, last in spans]
+    else:
+        fragments = [fragment_mel(samples[first:last], protocol) for first, last in spans]
+    edges = [Edges.of(samples[first:last]) for first, last in spans]
+    return Puzzle.shuffled(path.stem, fragments, [part.label for part in parts], edges)

@@ -7,8 +7,11 @@ from typing import Any, NamedTuple
 
 import keras
 import numpy as np
+import scipy.special
 import tensorflow as tf
 
+from djnet.cuts import join_windows
+from djnet.dataset import Fragments, valid_frames
 from djnet.ordering import best_order
 from djnet.pairs import LISTWISE, ORDERS
 from djnet.puzzles import Puzzle
@@ -34,13 +37,18 @@ def window_of(model: keras.Model) -> int:
     return model.get_layer("end").frames
 
 
-def embed(model: keras.Model, frames: tf.Tensor, padded: bool = True, training: bool = False) -> Embedded:
-    """Embed every fragment once: float32 [B, n, S, L, 128] as `Fragments.frames`."""
+def embed(model: keras.Model, fragments: Fragments, padded: bool = True, training: bool = False) -> Embedded:
+    """Embed every fragment of a batch once; `padded` says whether any is shorter than the batch's frames."""
+    frames = fragments.frames
     batch, n, sides = tf.shape(frames)[0], frames.shape[1], frames.shape[2]
     # Fragment by fragment, so that taking one apart again is a plain slice.
     flat = tf.reshape(tf.transpose(frames, [1, 2, 0, 3, 4]), [-1, tf.shape(frames)[3], frames.shape[4]])
     flat = tf.ensure_shape(flat, [None, frames.shape[3], frames.shape[4]])
-    x, valid = model.get_layer("embedding")(flat, _valid(flat) if padded else None, training=training)
+    mask = None
+    if padded:
+        lengths = tf.repeat(tf.transpose(fragments.lengths), sides, axis=0)
+        mask = valid_frames(tf.reshape(lengths, [-1]), tf.shape(frames)[3])
+    x, valid = model.get_layer("embedding")(flat, mask, training=training)
 
     def apart(values: Any) -> list[Any]:
         if values is None:
@@ -68,16 +76,20 @@ def answer(model: keras.Model, embedded: Embedded, questions: np.ndarray, traini
     return tf.reshape(logits, [len(questions), -1, comparison.classes])
 
 
-def answers(model: keras.Model, frames: np.ndarray, questions: np.ndarray, padded: bool = True) -> np.ndarray:
-    """Logits of any questions about a pool of fragments: [F, S, L, 128], int [Q, 2 or 3] -> float32 [Q, classes].
+def answers(model: keras.Model, frames: np.ndarray, lengths: np.ndarray, questions: np.ndarray) -> np.ndarray:
+    """Logits of any questions about a pool of fragments: [F, S, L, 128], [F], int [Q, 2 or 3] -> float32 [Q, classes].
 
     Fragments and questions are taken in groups of about the same length, so that little of the work goes into padding.
     """
-    lengths = np.full(len(frames), frames.shape[2])
-    if padded:
-        lengths = np.any(np.asarray(frames) != 0, axis=-1).sum(axis=-1).max(axis=-1)
+    lengths = np.minimum(lengths, frames.shape[2])
+    padded = bool(lengths.min() < frames.shape[2])
     groups = list(_groups(lengths, _FRAGMENTS_AT_ONCE))
-    embedded = [_embed_graph(model, tf.gather(frames, group)[:, :, : lengths[group[0]]], padded) for group in groups]
+    embedded = [
+        _embed_graph(
+            model, tf.gather(frames, group)[:, :, : lengths[group[0]]], tf.constant(lengths[group]) if padded else None
+        )
+        for group in groups
+    ]
     x, valid = (_joined(values, np.concatenate(groups)) for values in zip(*embedded, strict=True))
 
     logits = np.empty((len(questions), model.get_layer("comparison").classes), np.float32)
@@ -110,10 +122,11 @@ def _joined(parts: Sequence[Any], order: np.ndarray) -> Any:
 
 
 @tf.function(reduce_retracing=True)
-def _embed_graph(model: keras.Model, frames: tf.Tensor, padded: bool) -> tuple[tf.Tensor, Any]:
-    """Embeddings and masks: [F, S, L, 128] -> [F, S, T, C], [F, S, T]."""
+def _embed_graph(model: keras.Model, frames: tf.Tensor, lengths: Any) -> tuple[tf.Tensor, Any]:
+    """Embeddings and masks: [F, S, L, 128], [F] or None where nothing is padded -> [F, S, T, C], [F, S, T]."""
     flat = tf.reshape(frames, [-1, *_sizes(frames)[1:]])
-    x, valid = model.get_layer("embedding")(flat, _valid(flat) if padded else None)
+    mask = None if lengths is None else valid_frames(tf.repeat(lengths, frames.shape[1]), tf.shape(frames)[2])
+    x, valid = model.get_layer("embedding")(flat, mask)
     shape = [-1, frames.shape[1]]
     return tf.reshape(x, [*shape, *_sizes(x)]), None if valid is None else tf.reshape(valid, [*shape, *_sizes(valid)])
 
@@ -141,88 +154,103 @@ def score_puzzles(
     model: keras.Model, puzzles: Iterable[Puzzle], mean: np.ndarray, std: np.ndarray
 ) -> Iterator[np.ndarray]:
     """Score matrices of many puzzles of any sizes, in their order: -> float32 [n, n] each."""
-    for sizes, frames, padded in _pools(model, puzzles, mean, std):
-        yield from _score_pool(model, frames, sizes, padded)
+    for pool in _pools(model, puzzles, mean, std):
+        yield from _score_pool(model, *pool)
 
 
 def solve_puzzles(
     model: keras.Model, puzzles: Iterable[Puzzle], mean: np.ndarray, std: np.ndarray
 ) -> Iterator[tuple[int, ...]]:
     """Orders of many puzzles of any sizes by the model's own rule."""
-    for sizes, frames, padded in _pools(model, puzzles, mean, std):
-        yield from _solve_pool(model, frames, sizes, padded)
+    for pool in _pools(model, puzzles, mean, std):
+        yield from _solve_pool(model, *pool)
 
 
-def solve_batch(model: keras.Model, frames: tf.Tensor, padded: bool = True) -> list[tuple[int, ...]]:
-    """Orders of a batch of puzzles: float32 [B, n, S, L, 128] as `Fragments.frames` -> B orders of n fragments."""
-    return list(
-        _solve_pool(model, tf.reshape(frames, [-1, *frames.shape[2:]]), [frames.shape[1]] * len(frames), padded)
-    )
+def solve_batch(model: keras.Model, fragments: Fragments) -> list[tuple[int, ...]]:
+    """Orders of a batch of B puzzles of n fragments."""
+    return list(_solve_pool(model, *_as_pool(fragments)))
 
 
-def score_batch(model: keras.Model, frames: tf.Tensor, padded: bool = True) -> np.ndarray:
-    """Score matrices of a batch: [B, n, S, L, 128] -> float32 [B, n, n], f(a, b) in row a and column b."""
-    frames = tf.convert_to_tensor(frames)
+def score_batch(model: keras.Model, fragments: Fragments) -> np.ndarray:
+    """Score matrices of a batch of B puzzles of n fragments: -> float32 [B, n, n], f(a, b) in row a and column b."""
+    return np.stack(list(_score_pool(model, *_as_pool(fragments))))
+
+
+def _as_pool(fragments: Fragments) -> tuple[tf.Tensor, np.ndarray, list[int]]:
+    """The fragments of all puzzles one after the other: frames [F, S, L, 128], lengths [F], sizes of the puzzles."""
+    frames = tf.convert_to_tensor(fragments.frames)
     pool = tf.reshape(frames, [-1, *frames.shape[2:]])
-    return np.stack(list(_score_pool(model, pool, [frames.shape[1]] * len(frames), padded)))
+    return pool, np.ravel(fragments.lengths), [frames.shape[1]] * len(frames)
 
 
 def _pools(
     model: keras.Model, puzzles: Iterable[Puzzle], mean: np.ndarray, std: np.ndarray
-) -> Iterator[tuple[list[int], tf.Tensor, bool]]:
-    """The fragments of some puzzles at a time: sizes of the puzzles, normalised [F, S, L, 128], is any padded."""
+) -> Iterator[tuple[tf.Tensor, np.ndarray, list[int]]]:
+    """The fragments of some puzzles at a time, normalised: as `_as_pool`."""
     window = window_of(model)
     waiting = iter(puzzles)
     while group := list(islice(waiting, _PUZZLES_AT_ONCE)):
         pieces = [piece for puzzle in group for piece in puzzle.fragments]
-        length = window or max(map(len, pieces))
-        frames = np.zeros((len(pieces), 2 if window else 1, length, len(mean)), np.float32)
+        lengths = np.array([len(piece) for piece in pieces])
+        frames = np.zeros((len(pieces), 2 if window else 1, window or lengths.max(), len(mean)), np.float32)
         for target, piece in zip(frames, pieces, strict=True):
-            kept = min(len(piece), length)
-            target[0, :kept] = (piece[-length:] - mean) / std
-            target[-1, :kept] = (piece[:length] - mean) / std
-        yield [len(puzzle.fragments) for puzzle in group], tf.constant(frames), min(map(len, pieces)) < length
+            for side, first in zip(target, join_windows(0, len(piece), frames.shape[2]), strict=False):
+                kept = piece[first : first + frames.shape[2]]
+                side[: len(kept)] = (kept - mean) / std
+        yield tf.constant(frames), lengths, [len(puzzle.fragments) for puzzle in group]
 
 
-def _score_pool(model: keras.Model, frames: tf.Tensor, sizes: list[int], padded: bool) -> Iterator[np.ndarray]:
+def _score_pool(model: keras.Model, frames: tf.Tensor, lengths: np.ndarray, sizes: list[int]) -> Iterator[np.ndarray]:
     pairs = [np.array(list(permutations(range(n), 2))) for n in sizes]
-    logits = _answers_by_puzzle(model, frames, sizes, pairs, padded)
-    for n, asked, found in zip(sizes, pairs, logits, strict=True):
+    for n, asked, logits in zip(sizes, pairs, _ask(model, frames, lengths, sizes, pairs), strict=True):
         scores = np.zeros((n, n), np.float32)
-        scores[asked[:, 0], asked[:, 1]] = tf.nn.softmax(found)[:, 1]
+        scores[asked[:, 0], asked[:, 1]] = scipy.special.softmax(logits, axis=1)[:, 1]
         yield scores
 
 
-def _solve_pool(model: keras.Model, frames: tf.Tensor, sizes: list[int], padded: bool) -> Iterator[tuple[int, ...]]:
+def _solve_pool(
+    model: keras.Model, frames: tf.Tensor, lengths: np.ndarray, sizes: list[int]
+) -> Iterator[tuple[int, ...]]:
     """Pairwise models: the best sum. TSN: the order it believes in most. OPN: the order it says they were given in."""
     if model.name not in LISTWISE:
-        yield from (best_order(scores).order for scores in _score_pool(model, frames, sizes, padded))
+        yield from (best_order(scores).order for scores in _score_pool(model, frames, lengths, sizes))
         return
     if wrong := [n for n in sizes if n != 3]:
         raise ValueError(f"{model.name} orders three fragments, not {wrong[0]}.")
     orders = np.array(ORDERS)
     asked = orders if model.name == "tsn" else orders[:1]
-    for logits in _answers_by_puzzle(model, frames, sizes, [asked] * len(sizes), padded):
+    for logits in _ask(model, frames, lengths, sizes, [asked] * len(sizes)):
         # Piece i of an OPN's puzzle is number given[i] of the music.
-        found = orders[np.argmax(logits[:, 1])] if model.name == "tsn" else np.argsort(orders[np.argmax(logits[0])])
-        yield tuple(found.tolist())
+        order = orders[np.argmax(logits[:, 1])] if model.name == "tsn" else np.argsort(orders[np.argmax(logits[0])])
+        yield tuple(order.tolist())
 
 
-def _answers_by_puzzle(
-    model: keras.Model, frames: tf.Tensor, sizes: list[int], questions: list[np.ndarray], padded: bool
+def _ask(
+    model: keras.Model, frames: tf.Tensor, lengths: np.ndarray, sizes: list[int], questions: list[np.ndarray]
 ) -> list[np.ndarray]:
     """Each puzzle asks its own questions about its own fragments, all of them in one pool."""
     firsts = np.cumsum([0, *sizes[:-1]])
     pooled = np.concatenate([asked + first for asked, first in zip(questions, firsts, strict=True)])
-    return np.split(answers(model, frames, pooled, padded), np.cumsum([len(asked) for asked in questions])[:-1])
+    return np.split(answers(model, frames, lengths, pooled), np.cumsum([len(asked) for asked in questions])[:-1])
+
+
+def similarity_matrices(model: keras.Model, fragments: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
+    """Similarity of every frame at the end of a with every frame at the beginning of b: n x n of float [T_a, T_b].
+
+    Fragments are normalised, [t_i, 128]. Row a, column b is the matrix that SEN's ConvNet sees for the pair (a, b).
+    """
+    comparison, embedding = model.get_layer("comparison"), model.get_layer("embedding")
+    if not hasattr(comparison, "similarity"):
+        raise ValueError(f"Only SEN has a similarity matrix, {model.name} has none.")
+    sides = []
+    for piece in fragments:
+        window = window_of(model) or len(piece)
+        windows = [piece[first : first + window] for first in join_windows(0, len(piece), window)]
+        sides.append([embedding(tf.constant(part[None], tf.float32), None)[0] for part in windows])
+    return [[comparison.similarity((end, beginning))[0].numpy() for _, beginning in sides] for end, _ in sides]
 
 
 def _sizes(values: tf.Tensor) -> Sequence[Any]:
     """Sizes behind the first, static where they are known."""
     dynamic = tf.shape(values)
     return [size if size is not None else dynamic[i] for i, size in enumerate(values.shape[1:], 1)]
-
-
-def _valid(frames: tf.Tensor) -> tf.Tensor:
-    """1 for frames and 0 for padding, which is zero in every bin: [..., 128] -> [...]."""
-    return tf.cast(tf.reduce_any(tf.not_equal(frames, 0), axis=-1), frames.dtype)

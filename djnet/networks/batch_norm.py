@@ -1,6 +1,6 @@
 """Batch normalisation that sees no padding and, on several devices, the whole batch.
 
-A batch that is shared by several devices must be normalised by the moments of all its parts, or training would depend
+A batch that is shared by several devices must be normalised by the statistics of all its parts, or training would depend
 on how many devices there are. So sums and counts are added up over the devices, in both directions of a step.
 """
 
@@ -12,14 +12,14 @@ import tensorflow as tf
 
 @keras.saving.register_keras_serializable("djnet")
 class MaskedBatchNorm(keras.layers.Layer):
-    """Batch normalisation whose moments see no padding: [..., C] -> [..., C]."""
+    """Batch normalisation whose statistics see no padding: [..., C] -> [..., C]."""
 
     def __init__(self, momentum: float = 0.99, epsilon: float = 1e-3, **options: Any):
         super().__init__(**options)
         self.momentum, self.epsilon = momentum, epsilon
 
     def build(self, shape: tuple[int | None, ...]) -> None:
-        """A scale, a shift, and the moments to use outside training."""
+        """A scale, a shift, and the running statistics to use outside training."""
         fixed: dict[str, Any] = {"shape": (shape[-1],), "autocast": False}  # full precision under any policy
         kept: dict[str, Any] = fixed | {"trainable": False, "aggregation": "mean"}
         self.gamma = self.add_weight(initializer="ones", name="gamma", **fixed)
@@ -28,7 +28,7 @@ class MaskedBatchNorm(keras.layers.Layer):
         self.variance = self.add_weight(initializer="ones", name="variance", **kept)
 
     def call(self, x: tf.Tensor, valid: tf.Tensor | None = None, training: bool = False) -> tf.Tensor:
-        """Normalise; in training by the moments of the batch, which are remembered."""
+        """Normalise; in training by the batch statistics, which update the running ones."""
         if not training:
             return self.shift_and_scale(x, self.mean, self.variance)
         if valid is None and _devices() == 1 and x.dtype != tf.float64:
@@ -53,17 +53,17 @@ class MaskedBatchNorm(keras.layers.Layer):
         return self.shift_and_scale(x, mean, variance)
 
     def shift_and_scale(self, x: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor) -> tf.Tensor:
-        """Normalise by given moments."""
+        """Normalise by given statistics."""
         scale, shift = self.affine(mean, variance)
         return x * tf.cast(scale, x.dtype) + tf.cast(shift, x.dtype)
 
     def affine(self, mean: tf.Tensor, variance: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """What normalising by given moments multiplies with, and what it adds."""
+        """What normalising by given statistics multiplies with, and what it adds."""
         scale = self.gamma * tf.math.rsqrt(variance + self.epsilon)
         return scale, self.beta - mean * scale
 
     def remember(self, mean: tf.Tensor, variance: tf.Tensor) -> None:
-        """Take the moments of a batch into those for later."""
+        """Update the running statistics with those of a batch."""
         for kept, new in ((self.mean, mean), (self.variance, variance)):
             kept.assign(kept * self.momentum + tf.stop_gradient(new) * (1.0 - self.momentum))
 

@@ -10,8 +10,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from djnet.networks.batch_norm import MaskedBatchNorm, add_devices
-from djnet.networks.convpool import can_fuse, convolve_and_pool, convolve_then_pool
+from djnet.networks.batch_norm import MaskedBatchNorm
 
 EPSILON = 1e-6
 POOLINGS = ("mean", "max", "std")
@@ -88,17 +87,11 @@ class ConvBlock(keras.layers.Layer):
     def call(self, x: tf.Tensor, valid: tf.Tensor | None = None, training: bool = False) -> tuple[tf.Tensor, Any]:
         """One block: -> values, mask."""
         kernel, bias = tf.convert_to_tensor(self.kernel), None
-        fusible = valid is None and self.rank == 2 and can_fuse(x.shape, self.size, self.pool)
-        if training and self.batch_norm and fusible:
-            return tf.nn.relu(self._fused(x, tf.cast(kernel, x.dtype))), None
         if not self.batch_norm:
             bias = tf.convert_to_tensor(self.bias)
-        elif not training:  # fixed moments: the normalisation becomes part of the convolution
+        elif not training:  # fixed statistics: the normalisation becomes part of the convolution
             scale, bias = self.normalise.affine(self.normalise.mean, self.normalise.variance)
             kernel *= tf.cast(scale, kernel.dtype)
-        if bias is not None and fusible and not training:  # the largest value is the largest before bias and ReLU too
-            pooled = convolve_then_pool(x, tf.cast(kernel, x.dtype), self.pool)
-            return tf.nn.relu(pooled + tf.cast(bias, x.dtype)), None
         x, valid = self._convolve(x, tf.cast(kernel, x.dtype), valid)
         normal = self.normalise(x, valid=valid, training=True) if bias is None else x + tf.cast(bias, x.dtype)
         x = tf.nn.relu(normal)
@@ -121,18 +114,6 @@ class ConvBlock(keras.layers.Layer):
             x = tf.pad(x, [[0, 0], *[[before, after]] * self.rank, [0, 0]])
         x = tf.nn.convolution(x, kernel, strides=self.stride, padding="VALID")
         return x, None if valid is None else valid[:, :: self.stride]
-
-    def _fused(self, x: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
-        """Convolution, normalisation and pooling with the normalisation last: the same values, far less memory."""
-        gamma = tf.convert_to_tensor(self.normalise.gamma)
-        sign = tf.stop_gradient(tf.where(gamma < 0, -tf.ones_like(gamma), tf.ones_like(gamma)))
-        highest, total, squares = convolve_and_pool(x, kernel * tf.cast(sign, x.dtype), self.pool)
-        count = tf.cast(tf.reduce_prod(tf.shape(x)[:3]), total.dtype)
-        count, total, squares = add_devices(count, total, squares)
-        mean = sign * total / count
-        variance = tf.maximum(squares / count - tf.square(mean), 0.0)
-        self.normalise.remember(mean, variance)
-        return self.normalise.shift_and_scale(highest * tf.cast(sign, x.dtype), mean, variance)
 
     def compute_output_shape(self, shape: tuple[int | None, ...], *_: Any) -> Any:
         """Sizes divided by stride and pooling, rounded up."""
