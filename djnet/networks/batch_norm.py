@@ -1,6 +1,6 @@
 """Batch normalisation that sees no padding and, on several devices, the whole batch.
 
-A batch that is shared by several devices must be normalised by the statistics of all its parts, or training would depend
+A batch that is shared by several devices must be normalised by the statistics of the whole, or training would depend
 on how many devices there are. So sums and counts are added up over the devices, in both directions of a step.
 """
 
