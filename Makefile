@@ -122,7 +122,7 @@ clean: ## remove .venv; DATA and the download cache stay
 	rm -rf $(VENV)
 
 $(INSTALLED): setup.py $(CONSTRAINTS)
-	$(eval PYTHON := $(PYTHON)) # searched for once
+	$(eval PYTHON := $(PYTHON))
 	@test -n "$(PYTHON)" && "$(PYTHON)" -c '$(FITS)' || \
 	  { echo "djnet needs Python 3.11 or 3.12, found $(or $(PYTHON),none in the path); say where one is: make PYTHON=/path/to/python3.11" >&2; exit 2; }
 	@echo "Setting up $(VENV) (once, a few minutes)"
