@@ -24,11 +24,13 @@ SOURCES   := setup.py djnet preprocessing experiments tests benchmarks
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help medley report preprocess inspect train evaluate figures study mixes rwc render reproduce docs-tables \
+.PHONY: help install medley report preprocess inspect train evaluate figures study mixes rwc render reproduce docs-tables \
   readme-tables test lint browser verify verify-downbeats stress bench madmom clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^## /{printf "\n%s\n", substr($$0, 4)} /^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' Makefile
+
+install: $(INSTALLED) ## install djnet and all that it needs into .venv
 
 ## Medleys and puzzles
 
