@@ -14,7 +14,7 @@ from benchmarks.preprocessing_speed import CACHE
 from djnet import constants, scoring
 from djnet.corpora import synthetic
 from djnet.dataset import Fragments
-from djnet.networks.config import Design
+from djnet.networks.config import NetworkConfig
 from djnet.networks.models import build
 from djnet.ordering import best_order
 from djnet.pairs import questions_for
@@ -32,7 +32,7 @@ PAIRS = CLIPS * len(QUESTIONS.answers)
 
 def lines() -> Iterator[Line]:
     """Every measurement of training and scoring."""
-    frames = np.random.default_rng(0).standard_normal((CLIPS, 3, 2, RUN.design.window_frames, constants.MEL_BINS))
+    frames = np.random.default_rng(0).standard_normal((CLIPS, 3, 2, RUN.network.window_frames, constants.MEL_BINS))
     batch = Fragments(tf.constant(frames, tf.float32), tf.constant(np.full((CLIPS, 3), 341)))
     trainer = Trainer(RUN)
     ours = _seconds_a_step(trainer, batch)
@@ -58,7 +58,7 @@ def _seconds_a_step(trainer: Trainer, batch: Fragments, steps: int = 8) -> float
     return seconds(lambda: [trainer.step(batch, step, 0.01) for step in range(steps)], repeats=2) / steps
 
 
-def plain_sen(design: Design) -> keras.Model:
+def plain_sen(design: NetworkConfig) -> keras.Model:
     """SEN as one would write it down first."""
     layers = keras.layers
 
@@ -88,7 +88,7 @@ def plain_sen(design: Design) -> keras.Model:
 
 
 def _plain_seconds_a_step(batch: Fragments, steps: int = 6) -> float:
-    model = plain_sen(RUN.design)
+    model = plain_sen(RUN.network)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(keras.optimizers.SGD(0.01, momentum=0.9), loss, metrics=["accuracy"])
     frames = batch.frames.numpy()
@@ -102,7 +102,7 @@ def _plain_seconds_a_step(batch: Fragments, steps: int = 6) -> float:
 
 def _step_flops() -> float:
     """Multiplications and additions of one step, forward and (twice as many) backward."""
-    design = RUN.design
+    design = RUN.network
     frames = design.window_frames
     tower, channels = 0, constants.MEL_BINS
     for filters in design.tower:
@@ -149,7 +149,7 @@ def _pipeline(step_seconds: float) -> Line:
 def _scoring() -> Iterator[Line]:
     """A puzzle against its pairs in one batch: Keras' own predict, and the compiled network with nothing around it."""
     model = build("sen", "compact")
-    n, frames = 8, RUN.design.window_frames
+    n, frames = 8, RUN.network.window_frames
     puzzle = np.random.default_rng(1).standard_normal((1, n, 2, frames, constants.MEL_BINS)).astype(np.float32)
     pairs = np.array(list(permutations(range(n), 2)))
     inputs = [puzzle[0, pairs[:, 0], 0], puzzle[0, pairs[:, 1], 1]]
@@ -172,7 +172,7 @@ def _scoring() -> Iterator[Line]:
 def _scoring_many(n: int = 50, asked: int = 60) -> Line:
     """A large puzzle against asking the network about one pair after the other."""
     model = build("sen", "compact")
-    pool = np.random.default_rng(2).standard_normal((1, n, 2, RUN.design.window_frames, constants.MEL_BINS))
+    pool = np.random.default_rng(2).standard_normal((1, n, 2, RUN.network.window_frames, constants.MEL_BINS))
     pool = pool.astype(np.float32)
     one_pair = tf.function(model)
 

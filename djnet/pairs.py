@@ -1,6 +1,6 @@
 """Labelled pairs of fragments, as the paper defines them (section "Problem Formulation"), triplets and orders."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from enum import IntEnum
 from itertools import permutations
 from typing import NamedTuple
@@ -49,18 +49,18 @@ class Questions(NamedTuple):
     answers: np.ndarray
 
 
-def questions_for(model: str, n: int = 3, kinds: Collection[Kind] = tuple(Kind)) -> Questions:
-    """The training questions of a model.
+def questions_for(model: str, pairs: Sequence[Pair], kinds: Collection[Kind] = tuple(Kind)) -> Questions:
+    """The training questions of a model, from the labelled pairs of its clips.
 
     Pairs of the given kinds; for TSN all orders of three fragments, of which one is right; for OPN all orders, each
     with its own answer.
     """
     if model in LISTWISE:
-        if n != 3:
+        if (n := 1 + max(pair.first for pair in pairs)) != 3:
             raise ValueError(f"{model} compares three fragments, not {n}.")
         answers = range(len(ORDERS)) if model == "opn" else [int(order == ORDERS[0]) for order in ORDERS]
         return Questions(np.array(ORDERS), np.array(answers))
     if Kind.R1R2 not in kinds or len(kinds) < 2:
         raise ValueError(f"Training needs R1R2 and a kind of negative pairs, got {[kind.name for kind in kinds]}.")
-    chosen = [pair for pair in pairs_of(n) if pair.kind in kinds]
+    chosen = [pair for pair in pairs if pair.kind in kinds]
     return Questions(np.array([pair[:2] for pair in chosen]), np.array([pair.label for pair in chosen]))

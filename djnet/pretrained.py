@@ -9,6 +9,7 @@ import keras
 import numpy as np
 
 import djnet.networks.models  # noqa: F401  (registers the layers that a saved model is made of)
+from djnet.cuts import frame_range
 from djnet.errors import UserError
 from djnet.puzzles import Puzzle
 from djnet.scoring import score_puzzles
@@ -22,20 +23,24 @@ class ModelError(UserError):
 
 @dataclass(frozen=True)
 class Scorer:
-    """A pairwise network with the moments its features are normalised by."""
+    """A pairwise network with mean and standard deviation that its features are normalised by."""
 
     model: keras.Model
     mean: np.ndarray  # of log-mel, [128]
     std: np.ndarray
+    protocol: str = "centred"  # that it was trained with
 
     def scores(self, mels: Sequence[np.ndarray]) -> np.ndarray:
         """How well each fragment follows each other one: n log-mels [t_i, 128] -> float32 [n, n], in [0, 1].
 
-        Row a, column b holds the probability that b follows a; the diagonal is 0.
+        Row a, column b holds the probability that b follows a; the diagonal is 0. Log-mels are those of
+        `features.log_mel`; a network that was trained without the frames at the edges does not get them.
         """
+        if self.protocol == "trimmed":
+            mels = [mel[slice(*frame_range(0, len(mel) - 1, "trimmed"))] for mel in mels]
         puzzle = Puzzle("", list(mels), tuple(range(len(mels))))
-        (found,) = score_puzzles(self.model, [puzzle], self.mean, self.std)
-        return found
+        (scores,) = score_puzzles(self.model, [puzzle], self.mean, self.std)
+        return scores
 
 
 def names() -> list[str]:
@@ -51,9 +56,10 @@ def load(name: str | Path) -> Scorer:
         raise FileNotFoundError(f"{name} is neither a network of the package ({shipped}) nor a folder of a run.")
     facts = json.loads((folder / "run.json").read_text(encoding="ascii"))
     if "mean" not in facts:
-        raise ValueError(f"{folder}/run.json has no moments of the features: the run is of an older version.")
-    moments = (np.asarray(facts[moment], np.float32) for moment in ("mean", "std"))
-    return Scorer(read_model(folder / "best.keras"), *moments)
+        raise ValueError(f"{folder}/run.json has no mean of the features: the run is of an older version.")
+    mean, std = (np.asarray(facts[name], np.float32) for name in ("mean", "std"))
+    protocol = {"isolated": "trimmed"}.get(facts["run"]["protocol"], facts["run"]["protocol"])
+    return Scorer(read_model(folder / "best.keras"), mean, std, protocol)
 
 
 def read_model(path: Path) -> keras.Model:

@@ -7,14 +7,13 @@ from typing import Any
 
 from djnet.constants import CLIP_SECONDS, seconds_to_hops
 from djnet.cuts import PROTOCOLS
-from djnet.networks.config import Design, design_for
-from djnet.networks.models import MODELS
-from djnet.pairs import Kind, questions_for
+from djnet.files import digest_json
+from djnet.networks.config import NAMES, NetworkConfig, config_for
+from djnet.pairs import Kind, pairs_of, questions_for
 
 OPTIMISERS = ("sgd", "adam")
 ALL_KINDS = tuple(kind.name for kind in Kind)
-# Clips a step: of 4 and 16, what brings each network further in ten passes by validation puzzles, over both protocols.
-# (`make study` has the isolated one, where SN and OPN are as good with either.)
+# Clips a step: of 4 and 16, what brings each network further in ten epochs by validation puzzles (`make study`).
 BATCHES = {"sen": 4, "sn": 4, "cin": 16, "ccsn": 4, "tsn": 4, "opn": 4}
 # A clip has few downbeats, which are soon known by heart: three clips of four are cut off the beat (`make study`).
 OFF_BEAT = {"fixed": 0.0, "downbeat": 0.75}
@@ -27,9 +26,9 @@ class Run:
 
     model: str = "sen"
     segmentation: str = "fixed"
-    protocol: str = "isolated"
+    protocol: str = "centred"
     preset: str = "compact"
-    ablation: dict[str, Any] = field(default_factory=dict)  # fields of the design that differ from the preset
+    ablation: dict[str, Any] = field(default_factory=dict)  # fields of the network that differ from the preset
     kinds: tuple[str, ...] = ALL_KINDS
     n: int = 3
     optimiser: str = "sgd"
@@ -41,16 +40,17 @@ class Run:
     l2: float = 1e-4
     redraw: bool = True  # draw the cuts anew in every epoch: the start of equal ones, the choice of downbeats
     off_beat: float = 0.0  # share of the clips whose cuts at downbeats are moved off the beat, with `redraw`
-    recolour: bool = False  # change level, colour, noise and pitch of every clip
+    timbre: bool = False  # augmentation: change level, spectral tilt, noise and pitch of every clip
     spec_augment: bool = False
-    gap_seconds: float = 0.0  # taken away on each side of every cut
+    gap_seconds: float = 0.0  # removed on each side of every cut
+    random_gap: bool = False  # for each clip a gap from 0 to that, drawn anew in every epoch
     share: float = 1.0  # of the training clips that is seen at all, for learning curves
     also: tuple[str, ...] = ()  # corpora whose training clips are seen besides
     seed: int = 0
 
     def __post_init__(self) -> None:
         for name, allowed in (
-            ("model", MODELS),
+            ("model", NAMES),
             ("segmentation", ("fixed", "downbeat")),
             ("protocol", PROTOCOLS),
             ("optimiser", OPTIMISERS),
@@ -69,50 +69,58 @@ class Run:
             raise ValueError(f"share must be above 0 and at most 1, got {self.share}.")
         if set(self.kinds) - set(ALL_KINDS) or len(set(self.kinds)) < len(self.kinds):
             raise ValueError(f"kinds are {', '.join(ALL_KINDS)}, got {', '.join(self.kinds)}.")
-        questions_for(self.model, self.n, [Kind[name] for name in self.kinds])
+        questions_for(self.model, pairs_of(self.n), [Kind[name] for name in self.kinds])
         if self.shortest_frames <= 0:
             raise ValueError(
                 f"A gap of {self.gap_seconds:g} s leaves nothing of fragments of {CLIP_SECONDS / self.n:g} s."
             )
-        if self.design.stride > 1 and self.shortest_frames < self.design.stride ** len(self.design.tower):
+        if self.network.stride > 1 and self.shortest_frames < self.network.stride ** len(self.network.tower):
             raise ValueError(f"Fragments of {self.shortest_frames} frames are shorter than the strides of the tower.")
 
     @property
-    def design(self) -> Design:
-        """The network's design."""
-        return design_for(self.preset, **self.ablation)
+    def network(self) -> NetworkConfig:
+        """The network's configuration."""
+        return config_for(self.preset, **self.ablation)
 
     @property
     def shortest_frames(self) -> int:
         """No fragment has fewer frames: the equal ones all, those cut at downbeats at least half as many."""
         seconds = CLIP_SECONDS / self.n if self.segmentation == "fixed" else CLIP_SECONDS // self.n / 2
-        return seconds_to_hops(seconds) - 4 - 2 * seconds_to_hops(self.gap_seconds)
+        return seconds_to_hops(seconds) - 4 - 2 * seconds_to_hops(self.gap_seconds)  # trimmed has the fewest
 
     @property
     def padded(self) -> bool:
         """Whether batches may hold padding; windows at the join are always full."""
-        return not self.design.window_frames or self.design.window_frames > self.shortest_frames
+        return not self.network.window_frames or self.network.window_frames > self.shortest_frames
 
     @property
     def name(self) -> str:
-        """A name for the run's folder: what differs between the rows of the tables."""
+        """A name for the run's folder: what people look for, and a hash of all settings."""
         parts = [self.model, self.segmentation, self.protocol, self.preset]
         parts += [f"{key}={_short(value)}" for key, value in sorted(self.ablation.items())]
         if self.kinds != ALL_KINDS:
             parts.append("+".join(self.kinds))
         if self.gap_seconds:
             parts.append(f"gap={self.gap_seconds:g}")
-        if self.share < 1:
-            parts.append(f"share={self.share:g}")
         parts += [f"also={re.sub('[^a-z0-9]+', '_', name.lower()).strip('_')}" for name in self.also]
-        return "-".join([*parts, f"epochs={self.epochs}", f"seed={self.seed}"])
+        return "-".join([*parts, f"epochs={self.epochs}", f"seed={self.seed}", self.hash])
 
     @property
     def row(self) -> tuple[Any, ...]:
         """What makes it a certain row of a table; runs that differ only in how they were trained are the same row."""
         values = self.to_json()
-        what = ("model", "segmentation", "protocol", "preset", "ablation", "kinds", "n", "gap_seconds", "share", "also")
-        return tuple(json.dumps(values[name], sort_keys=True) for name in (*what, "seed"))
+        return tuple(json.dumps(values[name], sort_keys=True) for name in (*_ROW, "seed"))
+
+    @property
+    def hash(self) -> str:
+        """A short hash of everything that changes the weights but the seed."""
+        values = {name: value for name, value in self.to_json().items() if name != "seed"}
+        return digest_json(values | {"network": asdict(self.network)})[:8]
+
+    def differences(self, other: "Run") -> str:
+        """In words, how this run was trained otherwise than another one; empty if they differ in the seed only."""
+        ours, theirs = self.to_json(), other.to_json()
+        return ", ".join(f"{name} {ours[name]}" for name in ours if name != "seed" and ours[name] != theirs[name])
 
     def to_json(self) -> dict[str, Any]:
         """As saved in run.json."""
@@ -123,8 +131,15 @@ class Run:
         """As read from run.json."""
         known = {name.name for name in fields(cls)}
         values = {key: _tupled(value) for key, value in values.items() if key in known}
+        if values.get("protocol") == "isolated":  # its name in version 0.1
+            values["protocol"] = "trimmed"
         values["ablation"] = {key: _tupled(value) for key, value in values.get("ablation", {}).items()}
         return cls(**values)
+
+
+_ROW = (
+    "model", "segmentation", "protocol", "preset", "ablation", "kinds", "n", "gap_seconds", "random_gap", "share", "also",
+)  # fmt: skip
 
 
 def _tupled(value: Any) -> Any:

@@ -29,20 +29,21 @@ WORKER_LOST = "Another worker is gone. The same command on every machine goes on
 _FIELDS: dict[str, tuple[Any, str]] = {
     "model": (flags.DEFINE_string, "Network: sen, sn, cin, ccsn, tsn or opn."),
     "segmentation": (flags.DEFINE_string, "Where clips are cut: fixed or downbeat."),
-    "protocol": (flags.DEFINE_string, "isolated, or overlapping to let fragments share samples with their neighbours."),
+    "protocol": (flags.DEFINE_string, "What frames next to a cut see: centred, trimmed or overlapping."),
     "preset": (flags.DEFINE_string, "Size of the network: paper or compact."),
     "optimiser": (flags.DEFINE_string, "sgd (momentum 0.9, the paper's) or adam."),
     "learning_rate": (flags.DEFINE_float, "Highest learning rate; it rises, then falls along a cosine."),
     "warmup_steps": (flags.DEFINE_integer, "Steps until the highest learning rate."),
     "batch_clips": (flags.DEFINE_integer, "Clips a step; each has six pairs."),
-    "epochs": (flags.DEFINE_integer, "Passes over the training clips."),
+    "epochs": (flags.DEFINE_integer, "Epochs: how often every training clip is seen."),
     "patience": (flags.DEFINE_integer, "Stop after so many epochs without a better validation score; 0 never."),
     "l2": (flags.DEFINE_float, "Weight of the L2 penalty."),
     "redraw": (flags.DEFINE_bool, "Draw the cuts anew in every epoch, within the few seconds more that records hold."),
     "off_beat": (flags.DEFINE_float, "Move the cuts of that share of the clips off the beat, where cut at downbeats."),
-    "recolour": (flags.DEFINE_bool, "Change level, colour, noise and pitch of every clip, each in its own way."),
-    "spec_augment": (flags.DEFINE_bool, "Hide a band of frequencies and a stretch of time of every clip."),
-    "gap_seconds": (flags.DEFINE_float, "Take that much away on each side of every cut."),
+    "timbre": (flags.DEFINE_bool, "Augmentation: change level, spectral tilt, noise and pitch of every clip."),
+    "spec_augment": (flags.DEFINE_bool, "Augmentation: mask a band of frequencies and a run of frames of every clip."),
+    "gap_seconds": (flags.DEFINE_float, "Remove that much music on each side of every cut."),
+    "random_gap": (flags.DEFINE_bool, "Draw the gap for each clip, from 0 to --gap_seconds."),
     "share": (flags.DEFINE_float, "Train on that part of the training clips only, as if there were no more music."),
     "seed": (flags.DEFINE_integer, "Seed of weights, order and every other draw."),
 }
@@ -86,7 +87,7 @@ def define_flags() -> None:
     flags.DEFINE_bool("mixed_precision", False, "bfloat16 where it is safe, for GPUs and TPUs.")
     flags.DEFINE_bool("tensorboard", False, "Write logs for TensorBoard into the run's folder.")
     flags.DEFINE_multi_string(
-        "ablation", [], "Change a field of the network's design: --ablation=stride=2 --ablation=\"pooling=('max',)\"."
+        "ablation", [], "Change a field of the network: --ablation=stride=2 --ablation=\"pooling=('max',)\"."
     )
     flags.DEFINE_list("kinds", None, "Kinds of pairs to train with, for example R1R2,R2R1.")
     for name, (define, text) in _FIELDS.items():

@@ -15,11 +15,11 @@ from tqdm import tqdm
 
 from djnet import metrics, scoring
 from djnet.constants import seconds_to_hops
-from djnet.dataset import Fragments, Keyed, fragment_batches
+from djnet.dataset import Epoch, Fragments, fragment_batches
 from djnet.files import remove_partial
 from djnet.networks.batch_norm import precise
 from djnet.networks.models import build
-from djnet.pairs import Kind, questions_for
+from djnet.pairs import LISTWISE, Kind, Pair, pairs_of, questions_for
 from djnet.records import Manifest, RecordsError
 from djnet.rng import rng_for
 from experiments import checkpoints
@@ -28,6 +28,7 @@ from experiments.configs import Run
 
 CHECKPOINT_SECONDS = 60.0
 MOMENTUM = 0.9
+_METRICS = (metrics.pairwise_accuracy, metrics.global_accuracy)
 
 
 class WorkerLostError(TrainingError):
@@ -47,17 +48,17 @@ class Result:
 class Trainer:
     """A network with its optimiser, under a strategy of tf.distribute."""
 
-    def __init__(self, run: Run, strategy: tf.distribute.Strategy | None = None):
+    def __init__(self, run: Run, pairs: Sequence[Pair], steps: int = 1, strategy: tf.distribute.Strategy | None = None):
+        """`pairs` are the labelled pairs of the records; the learning rate falls over so many steps."""
         self.run = run
         self.strategy = strategy or tf.distribute.get_strategy()
-        self.questions = questions_for(run.model, run.n, [Kind[name] for name in run.kinds])
+        self.questions = questions_for(run.model, pairs, [Kind[name] for name in run.kinds])
+        rate = learning_rates(run, steps)
         keras.utils.set_random_seed(run.seed)
         with self.strategy.scope():
             self.model = build(run.model, run.preset, **run.ablation)
             self.optimiser: keras.optimizers.Optimizer = (
-                keras.optimizers.SGD(run.learning_rate, momentum=MOMENTUM)
-                if run.optimiser == "sgd"
-                else keras.optimizers.Adam(run.learning_rate)
+                keras.optimizers.SGD(rate, momentum=MOMENTUM) if run.optimiser == "sgd" else keras.optimizers.Adam(rate)
             )
             self.optimiser.build(self.model.trainable_variables)
         self._kernels = [variable for variable in self.model.trainable_variables if len(variable.shape) > 1]
@@ -80,32 +81,31 @@ class Trainer:
         if (mean := float(self.strategy.reduce(tf.distribute.ReduceOp.MEAN, steps, None))) != step:
             raise WorkerLostError(f"Workers are in different steps ({step} here, {mean:g} on average).")
 
-    def step(self, batch: Fragments, step: int, learning_rate: float) -> tuple[float, float]:
+    def step(self, batch: Fragments, step: int) -> tuple[float, float]:
         """One step on one global batch: -> loss and share of right answers."""
-        self.optimiser.learning_rate.assign(learning_rate)
-        loss, right = self._compiled(batch.frames, tf.constant(step))
+        loss, right = self._compiled(batch, tf.constant(step))
         return float(loss), float(right)
 
-    def loss(self, frames: tf.Tensor, training: bool = True) -> tuple[tf.Tensor, tf.Tensor]:
+    def loss(self, batch: Fragments, training: bool = True) -> tuple[tf.Tensor, tf.Tensor]:
         """Cross entropy of a batch of clips, each fragment embedded once: -> loss, share of right answers."""
-        embedded = scoring.embed(self.model, frames, self.run.padded, training)
+        embedded = scoring.embed(self.model, batch, self.run.padded, training)
         logits = precise(scoring.answer(self.model, embedded, self.questions.fragments, training))
         answers = tf.broadcast_to(tf.constant(self.questions.answers)[:, None], tf.shape(logits)[:2])
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(answers, logits)
         right = tf.equal(tf.argmax(logits, axis=-1), tf.cast(answers, tf.int64))
         return tf.reduce_mean(losses), tf.reduce_mean(tf.cast(right, tf.float32))
 
-    def _distributed_step(self, frames: Any, step: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        losses, rights = self.strategy.run(self._replica_step, args=(frames, step))
+    def _distributed_step(self, batch: Any, step: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        losses, rights = self.strategy.run(self._replica_step, args=(batch, step))
         mean = tf.distribute.ReduceOp.MEAN
         return self.strategy.reduce(mean, losses, None), self.strategy.reduce(mean, rights, None)
 
-    def _replica_step(self, frames: tf.Tensor, step: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def _replica_step(self, batch: Fragments, step: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         # Dropout draws by the number of the step, so that a run that was resumed draws as one that was not.
         for i, seed in enumerate(self._seeds):
             seed.assign(tf.cast(tf.stack([self.run.seed * 1000 + i, step]), seed.dtype))
         with tf.GradientTape() as tape:
-            loss, right = self.loss(frames)
+            loss, right = self.loss(batch)
             penalty = self.run.l2 * tf.add_n([tf.nn.l2_loss(tf.convert_to_tensor(kernel)) for kernel in self._kernels])
             total = (loss + penalty) / self.strategy.num_replicas_in_sync
         variables = self.model.trainable_variables
@@ -142,9 +142,8 @@ def train(
             raise RecordsError(
                 f"The {split} split of {manifest.folder} has no clips for {run.segmentation} cuts, n = {run.n}."
             )
-    trainer = Trainer(run, strategy)
     # Several devices share a batch, so that one which is not full could leave a device without a clip.
-    devices = trainer.strategy.num_replicas_in_sync
+    devices = (strategy or tf.distribute.get_strategy()).num_replicas_in_sync
     full_batches = devices > 1
     if run.batch_clips % devices:
         raise TrainingError(f"{run.batch_clips} clips do not share out to {devices} devices: change --batch_clips.")
@@ -154,6 +153,7 @@ def train(
         raise TrainingError(
             f"{clips} training clips do not fill a batch of {run.batch_clips}: try a smaller --batch_clips."
         )
+    trainer = Trainer(run, manifest.pairs(run.segmentation, run.n), steps * run.epochs, strategy)
     if trainer.writes:
         folder.mkdir(parents=True, exist_ok=True)
         remove_partial(folder)
@@ -208,8 +208,7 @@ def _run_epoch(
         disable=not (show_progress and trainer.writes), leave=False,
     )  # fmt: skip
     for batch in bar:
-        rate = learning_rate(run, progress.step, steps * run.epochs)
-        loss, right = trainer.step(batch, progress.step, rate)
+        loss, right = trainer.step(batch, progress.step)
         if not math.isfinite(loss):
             raise TrainingError(
                 f"The loss is {loss} in step {progress.step} (epoch {progress.epoch + 1}): training stops and the last "
@@ -240,39 +239,28 @@ def training_batches(
         run.n,
         segmentation=run.segmentation,
         protocol=run.protocol,
-        window=run.design.window_frames,
+        window=run.network.window_frames,
         gap=seconds_to_hops(run.gap_seconds),
+        random_gap=run.random_gap,
         first=training_clips(run, manifest, also),
         also=also,
         batch_size=run.batch_clips,
-        shuffle=Keyed(run.seed, epoch),
+        epoch=Epoch(run.seed, epoch),
         redraw=run.redraw,
         off_beat=run.off_beat,
-        recolour=run.recolour,
+        timbre=run.timbre,
+        spec_augment=run.spec_augment,
         drop_remainder=full_batches,
     )
     # Several machines share every batch, as several devices do; each reads all files and keeps its part.
     options = tf.data.Options()
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
-    batches = batches.with_options(options)
-    return batches.map(_spec_augment) if run.spec_augment else batches
+    return batches.with_options(options)
 
 
 def training_clips(run: Run, manifest: Manifest, also: Sequence[Manifest] = ()) -> int:
-    """How many clips a pass sees."""
+    """How many clips an epoch sees."""
     return math.ceil(run.share * sum(clips_of(run, records, "train") for records in (manifest, *also)))
-
-
-def _spec_augment(batch: Fragments) -> Fragments:
-    """Hide a band of frequencies and a stretch of time of every clip (tensorflow-io's masks)."""
-    import tensorflow_io as tfio
-
-    def hide(frames: tf.Tensor) -> tf.Tensor:
-        shape = tf.shape(frames)
-        flat = tf.reshape(frames, [-1, frames.shape[-1]])
-        return tf.reshape(tfio.audio.time_mask(tfio.audio.freq_mask(flat, param=12), param=10), shape)
-
-    return Fragments(tf.ensure_shape(tf.map_fn(hide, batch.frames), batch.frames.shape), batch.lengths)
 
 
 def validate(model: keras.Model, run: Run, manifest: Manifest, split: str = "valid") -> dict[str, float]:
@@ -284,7 +272,7 @@ def validate(model: keras.Model, run: Run, manifest: Manifest, split: str = "val
         run.n,
         segmentation=run.segmentation,
         protocol=run.protocol,
-        window=run.design.window_frames,
+        window=run.network.window_frames,
         gap=seconds_to_hops(run.gap_seconds),
         batch_size=32,
     ):
@@ -292,30 +280,30 @@ def validate(model: keras.Model, run: Run, manifest: Manifest, split: str = "val
         places = np.stack(
             [rng_for(0, "validate", len(scores) + i).permutation(run.n) for i in range(len(batch.frames))]
         )
-        shuffled = tf.gather(batch.frames, places, axis=1, batch_dims=1)
-        for order, place in zip(scoring.solve_batch(model, shuffled, run.padded), places, strict=True):
-            found = place[list(order)].tolist()
-            pair = metrics.pairwise_accuracy, metrics.global_accuracy
-            scores.append([metric(found, range(run.n)) for metric in pair])
+        shuffled = Fragments(*(tf.gather(values, places, axis=1, batch_dims=1) for values in batch))
+        for order, place in zip(scoring.solve_batch(model, shuffled), places, strict=True):
+            answer = place[list(order)].tolist()
+            scores.append([metric(answer, range(run.n)) for metric in _METRICS])
     pairwise, exact = np.mean(scores, axis=0)
     return {"pairwise_accuracy": float(pairwise), "global_accuracy": float(exact)}
 
 
-def learning_rate(run: Run, step: int, steps: int) -> float:
-    """A short linear rise, then half a cosine down to a hundredth."""
-    if step < run.warmup_steps:
-        return run.learning_rate * (step + 1) / run.warmup_steps
-    done = (step - run.warmup_steps) / max(1, steps - run.warmup_steps)
-    return run.learning_rate * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * done)))
+def learning_rates(run: Run, steps: int) -> keras.optimizers.schedules.LearningRateSchedule:
+    """A short linear warm-up, then half a cosine down to a hundredth."""
+    warmup = max(1, run.warmup_steps)
+    decay = max(1, steps - warmup)
+    return keras.optimizers.schedules.CosineDecay(
+        run.learning_rate / warmup, decay, 0.01, warmup_target=run.learning_rate, warmup_steps=warmup
+    )
 
 
 def check_memory(run: Run) -> None:
     """Refuse a batch that cannot fit, by the size of the largest tensors: the tower's and the first 2D layer's."""
-    design = run.design
-    frames = design.window_frames or seconds_to_hops(24 / run.n)
-    questions = len(questions_for(run.model, run.n, [Kind[name] for name in run.kinds]).answers)
-    tower = 2 * run.n * frames * sum(design.tower)
-    matrix = questions * frames**2 * design.convnet[0] * 3 if run.model == "sen" else 0
+    network = run.network
+    frames = network.window_frames or seconds_to_hops(24 / run.n)
+    questions = 6 if run.model in LISTWISE else sum(pair.kind.name in run.kinds for pair in pairs_of(run.n))
+    tower = 2 * run.n * frames * sum(network.tower)
+    matrix = questions * frames**2 * network.convnet[0] * 3 if run.model == "sen" else 0
     needed = 4 * 4 * run.batch_clips * (tower + matrix)
     available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > available and not tf.config.list_physical_devices("GPU"):

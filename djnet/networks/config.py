@@ -1,14 +1,17 @@
-"""The size and the details of a network, and the two presets."""
+"""The size and the details of a network, and the two presets. No TensorFlow is needed to read them."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from djnet import constants
-from djnet.networks.layers import EDGES, POOLINGS
+
+NAMES = ("sen", "sn", "cin", "ccsn", "tsn", "opn")
+POOLINGS = ("mean", "max", "std")
+EDGES = ("zeros", "repeated")
 
 
 @dataclass(frozen=True)
-class Design:
+class NetworkConfig:
     """The size and the details of a network; the paper's values (section "Implementation Details")."""
 
     tower: tuple[int, ...] = (128, 256, 512)  # filters; the release has 128, 256, 256
@@ -40,7 +43,7 @@ class Design:
         if self.two_matrices and self.stride > 1:
             raise ValueError("two_matrices needs stride 1: both matrices have a place a frame.")
         if self.stride < 1 or self.window_seconds < 0 or not 0 <= self.dropout < 1:
-            raise ValueError(f"Impossible design: {self}.")
+            raise ValueError(f"Impossible network: {self}.")
 
     @property
     def window_frames(self) -> int:
@@ -49,11 +52,12 @@ class Design:
 
 
 PRESETS = {
-    "paper": Design(),
-    # The same network at full time resolution, half as wide, with its eye on the join: trains on two CPU cores.
-    # 63 frames are pooled three times without a rest. No dropout, which it is too small for, and repeated edges: with
-    # zeros behind the one and before the other, the frames on both sides of a join would not look alike (`make study`).
-    "compact": Design(
+    "paper": NetworkConfig(),
+    # The same network at full time resolution, half as wide, that sees 1.5 s on each side of a join: it trains on two
+    # CPU cores. 63 frames can be pooled by three twice without a remainder. Dropout does not help a network of this
+    # size. Edges are repeated: with zeros behind the first fragment and before the second, the frames on both sides of
+    # a join would not look alike (`make study`).
+    "compact": NetworkConfig(
         tower=(64, 128, 256),
         convnet=(32, 64, 128),
         dense=(512, 512),
@@ -64,12 +68,12 @@ PRESETS = {
 }
 
 
-def design_for(preset: str = "paper", **ablation: Any) -> Design:
+def config_for(preset: str = "paper", **ablation: Any) -> NetworkConfig:
     """A preset with some of its fields changed."""
     if preset not in PRESETS:
         raise ValueError(f"Unknown preset {preset!r}; there are {', '.join(PRESETS)}.")
-    if unknown := set(ablation) - {field.name for field in fields(Design)}:
+    if unknown := set(ablation) - {field.name for field in fields(NetworkConfig)}:
         raise ValueError(
-            f"A design has no {min(unknown)!r}; it has {', '.join(field.name for field in fields(Design))}."
+            f"A network has no {min(unknown)!r}; it has {', '.join(field.name for field in fields(NetworkConfig))}."
         )
     return replace(PRESETS[preset], **ablation)

@@ -11,10 +11,9 @@ import keras
 import tensorflow as tf
 
 from djnet.networks.batch_norm import MaskedBatchNorm
+from djnet.networks.config import EDGES, POOLINGS
 
 EPSILON = 1e-6
-POOLINGS = ("mean", "max", "std")
-EDGES = ("zeros", "repeated")
 
 
 @keras.saving.register_keras_serializable("djnet")

@@ -5,7 +5,7 @@ the embeddings of the fragments of one question: "does b follow a?" for a pair, 
 "in which order are these three?" for OPN. A fragment is embedded once however many questions it is part of:
 `model.get_layer("embedding")` and `model.get_layer("comparison")` are the layers that the plain model runs through.
 
-Where the paper is silent or differs from its authors' release (see `djnet/designs.py`), the presets take the
+Where the paper is silent or differs from its authors' release (see `networks/config.py`), the presets take the
 paper's value, but for BatchNorm and dropout, which only the release describes.
 """
 
@@ -17,7 +17,7 @@ import keras
 import tensorflow as tf
 
 from djnet import constants
-from djnet.networks.config import Design, design_for
+from djnet.networks.config import NetworkConfig, config_for
 from djnet.networks.layers import Classifier, ConvBlock, CosineSimilarity, JoinWindow, StatisticsPooling, nearness
 from djnet.pairs import ORDERS
 
@@ -27,38 +27,38 @@ PAIR: tuple[Piece, ...] = (("end", 0), ("beginning", 1))
 TRIPLET: tuple[Piece, ...] = (("end", 0), ("beginning", 1), ("end", 1), ("beginning", 2))
 
 
-class _DesignedLayer(keras.layers.Layer):
-    """A layer that is described by a design."""
+class _ConfiguredLayer(keras.layers.Layer):
+    """A layer that is described by a network's configuration (`design` in saved files)."""
 
-    def __init__(self, design: Design | dict[str, Any], **options: Any):
+    def __init__(self, design: NetworkConfig | dict[str, Any], **options: Any):
         super().__init__(**options)
         if isinstance(design, dict):
             listed: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in design.items()}
-            design = Design(**listed)
-        self.design = design
+            design = NetworkConfig(**listed)
+        self.config = design
 
     def get_config(self) -> dict[str, Any]:
         """Every argument."""
-        return super().get_config() | {"design": asdict(self.design)}
+        return super().get_config() | {"design": asdict(self.config)}
 
 
 @keras.saving.register_keras_serializable("djnet")
-class FrameEmbedding(_DesignedLayer):
+class FrameEmbedding(_ConfiguredLayer):
     """The Siamese tower: 1D convolutions over time without pooling, [B, T, 128] -> [B, T, C] (SEN and CCSN)."""
 
     @property
     def edges(self) -> str:
         """What is seen beyond the fragment."""
-        return self.design.edges
+        return self.config.edges
 
     def build(self, shape: tuple[int | None, ...], *_: Any) -> None:
         """One block a convolution."""
-        d = self.design
+        c = self.config
         self.blocks = [
             ConvBlock(
-                1, filters, d.tower_size, stride=d.stride, batch_norm=d.batch_norm, edges=self.edges, name=f"conv{i}"
+                1, filters, c.tower_size, stride=c.stride, batch_norm=c.batch_norm, edges=self.edges, name=f"conv{i}"
             )
-            for i, filters in enumerate(d.tower, 1)
+            for i, filters in enumerate(c.tower, 1)
         ]
         for block in self.blocks:
             block.build(shape)
@@ -69,7 +69,7 @@ class FrameEmbedding(_DesignedLayer):
         frames = x
         for block in self.blocks:
             x, valid = block(x, valid, training=training)
-        return tf.concat([x, frames], axis=-1) if self.design.two_matrices else x, valid
+        return tf.concat([x, frames], axis=-1) if self.config.two_matrices else x, valid
 
 
 @keras.saving.register_keras_serializable("djnet")
@@ -85,7 +85,7 @@ class VectorEmbedding(FrameEmbedding):
     def build(self, shape: tuple[int | None, ...], *_: Any) -> None:
         """The tower and the pooling."""
         super().build(shape)
-        self.pooling = StatisticsPooling(self.design.pooling, self.design.variance, name="pooling")
+        self.pooling = StatisticsPooling(self.config.pooling, self.config.variance, name="pooling")
 
     def call(self, x: tf.Tensor, valid: tf.Tensor | None = None, training: bool = False) -> tuple[tf.Tensor, Any]:
         """-> vector, mask of the frames it stands for."""
@@ -93,7 +93,7 @@ class VectorEmbedding(FrameEmbedding):
 
 
 @keras.saving.register_keras_serializable("djnet")
-class NoEmbedding(_DesignedLayer):
+class NoEmbedding(_ConfiguredLayer):
     """Fragments as they are, for CIN."""
 
     def call(self, x: tf.Tensor, valid: tf.Tensor | None = None, training: bool = False) -> tuple[tf.Tensor, Any]:
@@ -101,7 +101,7 @@ class NoEmbedding(_DesignedLayer):
         return x, valid
 
 
-class _Comparison(_DesignedLayer):
+class _Comparison(_ConfiguredLayer):
     """Embeddings of the pieces of a question -> logits; `features` is all that the kinds differ in."""
 
     classes = 2
@@ -113,8 +113,8 @@ class _Comparison(_DesignedLayer):
 
     def build(self, shapes: Any, *_: Any) -> None:
         self.build_features([tuple(shape) for shape in shapes])
-        d = self.design
-        self.classifier = Classifier(self.classes, d.dense, d.dropout, d.batch_norm, name="classifier")
+        c = self.config
+        self.classifier = Classifier(self.classes, c.dense, c.dropout, c.batch_norm, name="classifier")
         self.classifier.build((None, self.width))
 
     def build_features(self, shapes: list[tuple[int | None, ...]]) -> None:
@@ -139,16 +139,16 @@ class _Comparison(_DesignedLayer):
 
     def _convnet(self, rank: int, filters: Sequence[int], size: int, pools: Sequence[int], channels: int) -> None:
         """A stack of blocks with global pooling, on `channels` channels."""
-        d = self.design
+        c = self.config
         self.blocks = [
-            ConvBlock(rank, count, size, pool=pool, batch_norm=d.batch_norm, name=f"conv{i}")
+            ConvBlock(rank, count, size, pool=pool, batch_norm=c.batch_norm, name=f"conv{i}")
             for i, (count, pool) in enumerate(zip(filters, pools, strict=True), 4)
         ]
         for block in self.blocks:
             block.build((None, *[None] * rank, channels))
             channels = block.filters
-        self.pooling = StatisticsPooling(d.pooling, d.variance, name="pooling")
-        self.width = channels * len(d.pooling)
+        self.pooling = StatisticsPooling(c.pooling, c.variance, name="pooling")
+        self.width = channels * len(c.pooling)
 
     def _run_convnet(self, x: tf.Tensor, valid: Any, training: bool) -> tf.Tensor:
         for block in self.blocks:
@@ -156,8 +156,8 @@ class _Comparison(_DesignedLayer):
         return self.pooling(x, valid)
 
     def _pools(self) -> list[int]:
-        d = self.design
-        return [d.pool] * (len(d.convnet) - 1) + [d.pool if d.pool_last else 1]
+        c = self.config
+        return [c.pool] * (len(c.convnet) - 1) + [c.pool if c.pool_last else 1]
 
 
 @keras.saving.register_keras_serializable("djnet")
@@ -169,16 +169,16 @@ class SimilarityComparison(_Comparison):
 
     def build_features(self, shapes: list[tuple[int | None, ...]]) -> None:
         """The similarity and the ConvNet."""
-        d = self.design
-        self.similarity = CosineSimilarity(d.similarity == "inner_product", name="similarity")
-        self._convnet(2, d.convnet, d.convnet_size, self._pools(), 2 if d.two_matrices else 1)
+        c = self.config
+        self.similarity = CosineSimilarity(c.similarity == "inner_product", name="similarity")
+        self._convnet(2, c.convnet, c.convnet_size, self._pools(), 2 if c.two_matrices else 1)
 
     def features(self, xs: list[tf.Tensor], masks: list[Any], training: bool) -> tf.Tensor:
         """Pooled features of the similarity matrix, or of both."""
         mask = None if masks[0] is None else masks[0][:, :, None] * masks[1][:, None, :]
-        if not self.design.two_matrices:
+        if not self.config.two_matrices:
             return self._run_convnet(self.similarity(tuple(xs))[..., None], mask, training)
-        width = self.design.tower[-1]
+        width = self.config.tower[-1]
         near = nearness(*(x[..., width:] for x in xs))
         both = [self.similarity(tuple(x[..., :width] for x in xs)), near if mask is None else near * mask]
         return self._run_convnet(tf.stack(both, axis=-1), mask, training)
@@ -196,7 +196,7 @@ class TripletComparison(_Comparison):
     @property
     def pieces(self) -> tuple[Piece, ...]:
         """Both joins, or the three whole fragments."""
-        return TRIPLET if self.design.window_frames else (("end", 0), ("end", 1), ("end", 2))
+        return TRIPLET if self.config.window_frames else (("end", 0), ("end", 1), ("end", 2))
 
 
 @keras.saving.register_keras_serializable("djnet")
@@ -216,10 +216,10 @@ class OrderComparison(_Comparison):
     def build_features(self, shapes: list[tuple[int | None, ...]]) -> None:
         """One dense layer that all pairs share."""
         self.pair = keras.layers.Dense(
-            self.design.dense[0], activation="relu", kernel_initializer="he_uniform", name="pair"
+            self.config.dense[0], activation="relu", kernel_initializer="he_uniform", name="pair"
         )
         self.pair.build((None, int(shapes[0][-1] or 0) + int(shapes[1][-1] or 0)))
-        self.width = 3 * self.design.dense[0]
+        self.width = 3 * self.config.dense[0]
 
     def features(self, xs: list[tf.Tensor], masks: list[Any], training: bool) -> tf.Tensor:
         """Features of the pairs (1, 2), (1, 3) and (2, 3)."""
@@ -234,8 +234,8 @@ class InputComparison(_Comparison):
 
     def build_features(self, shapes: list[tuple[int | None, ...]]) -> None:
         """The ConvNet."""
-        d = self.design
-        self._convnet(1, d.tower, d.tower_size, [1] * len(d.tower), int(shapes[0][-1] or 0))
+        c = self.config
+        self._convnet(1, c.tower, c.tower_size, [1] * len(c.tower), int(shapes[0][-1] or 0))
 
     def features(self, xs: list[tf.Tensor], masks: list[Any], training: bool) -> tf.Tensor:
         """Pooled features of the joined spectrogram."""
@@ -259,9 +259,9 @@ class DepthComparison(_Comparison):
 
     def build_features(self, shapes: list[tuple[int | None, ...]]) -> None:
         """The ConvNet."""
-        d = self.design
+        c = self.config
         channels = sum(int(shape[-1] or 0) for shape in shapes)
-        self._convnet(1, d.convnet, d.convnet_size, self._pools(), channels)
+        self._convnet(1, c.convnet, c.convnet_size, self._pools(), channels)
 
     def features(self, xs: list[tf.Tensor], masks: list[Any], training: bool) -> tf.Tensor:
         """Pooled features of the two, frame by frame."""
@@ -278,8 +278,8 @@ class DepthComparison(_Comparison):
         return self._run_convnet(tf.concat(both, axis=-1) * mask[..., None], mask, training)
 
 
-# The whole zoo: what embeds a fragment, what compares fragments.
-MODELS: dict[str, tuple[type[_DesignedLayer], type[_Comparison]]] = {
+# All networks: what embeds a fragment, what compares fragments.
+MODELS: dict[str, tuple[type[_ConfiguredLayer], type[_Comparison]]] = {
     "sen": (FrameEmbedding, SimilarityComparison),
     "sn": (VectorEmbedding, VectorComparison),
     "cin": (NoEmbedding, InputComparison),
@@ -297,13 +297,13 @@ def build(name: str, preset: str = "paper", **ablation: Any) -> keras.Model:
     """
     if name not in MODELS:
         raise ValueError(f"Unknown model {name!r}; there are {', '.join(MODELS)}.")
-    design = design_for(preset, **ablation)
-    if design.two_matrices and name != "sen":
+    config = config_for(preset, **ablation)
+    if config.two_matrices and name != "sen":
         raise ValueError(f"two_matrices is a variant of sen, not of {name}.")
     embedding_type, comparison_type = MODELS[name]
-    embedding = embedding_type(design, name="embedding")
-    comparison = comparison_type(design, name="comparison")
-    windows = {side: JoinWindow(side, design.window_frames, name=side) for side in ("end", "beginning")}
+    embedding = embedding_type(config, name="embedding")
+    comparison = comparison_type(config, name="comparison")
+    windows = {side: JoinWindow(side, config.window_frames, name=side) for side in ("end", "beginning")}
     arity = 1 + max(position for _, position in comparison.pieces)
     inputs = [keras.Input((None, constants.MEL_BINS), name="abc"[i]) for i in range(arity)]
     xs, masks = [], []

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from djnet.similarity import similarity_matrices
 
 from djnet.networks.layers import unit_length
 from djnet.networks.models import build
-from djnet.similarity import similarity_matrices
 from tests.djnet.networks.test_models import TINY
 
 

@@ -53,7 +53,7 @@ def test_a_tiny_sen_learns_to_order_songs_it_never_heard(many, tmp_path):
 def test_every_network_can_learn_one_batch_by_heart(name):
     run = replace(RUN, model=name, l2=0.0, ablation=TINY | {"dropout": 0.0})
     trainer = Trainer(run)
-    frames = np.random.default_rng(0).standard_normal((4, 3, 2, run.design.window_frames, 128)).astype(np.float32)
+    frames = np.random.default_rng(0).standard_normal((4, 3, 2, run.network.window_frames, 128)).astype(np.float32)
     batch = Fragments(tf.constant(frames), tf.constant(np.full((4, 3), 300)))
     for step in range(60):
         loss, right = trainer.step(batch, step, 3e-3)

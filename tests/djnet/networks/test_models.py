@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from djnet import constants
-from djnet.networks.config import PRESETS, design_for
+from djnet.networks.config import PRESETS, config_for
 from djnet.networks.layers import nearness
 from djnet.networks.models import MODELS, build
 from djnet.pairs import ORDERS
@@ -155,7 +155,7 @@ def test_a_saved_model_loads_without_help(name, tmp_path):
     model.save(tmp_path / "model.keras")
     again = keras.models.load_model(tmp_path / "model.keras")
     assert np.array_equal(again(inputs), model(inputs))
-    assert again.get_layer("comparison").design == design_for("compact", **TINY)
+    assert again.get_layer("comparison").config == config_for("compact", **TINY)
 
 
 def test_music_has_a_direction():
