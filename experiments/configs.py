@@ -138,7 +138,8 @@ class Run:
 
 
 _ROW = (
-    "model", "segmentation", "protocol", "preset", "ablation", "kinds", "n", "gap_seconds", "random_gap", "share", "also",
+    "model", "segmentation", "protocol", "preset", "ablation", "kinds", "n",
+    "gap_seconds", "random_gap", "share", "also",
 )  # fmt: skip
 
 

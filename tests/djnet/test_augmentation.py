@@ -1,8 +1,9 @@
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from djnet import augmentation
-from djnet.dataset import Keyed, fragment_batches
+from djnet.dataset import Epoch, fragment_batches
 from djnet.features import log_mel
 from djnet.rng import rng_for
 
@@ -21,12 +22,12 @@ def test_gain_alone_is_exact(monkeypatch):
     gain = augmentation.GAIN_DECIBELS * float(tf.random.stateless_uniform([4], key, -1.0, 1.0)[0])
     louder = log_mel(samples * np.float32(10 ** (gain / 20)))
     assert abs(gain) > 0.5
-    assert np.abs(augmentation.recolour(log_mel(samples), key) - louder).max() < 1e-3
+    assert np.abs(augmentation.change_timbre(log_mel(samples), key) - louder).max() < 1e-3
 
 
 def test_a_key_decides_the_change_and_all_of_a_clip_changes_alike():
     mel = np.stack([_mel(), _mel()])
-    one, again, two = (augmentation.recolour(mel, tf.constant([0, i], tf.int64)).numpy() for i in (1, 1, 2))
+    one, again, two = (augmentation.change_timbre(mel, tf.constant([0, i], tf.int64)).numpy() for i in (1, 1, 2))
     assert np.array_equal(one, again) and np.isfinite(one).all() and (one >= 0).all()
     assert np.abs(one - two).mean() > 0.01
     shift = (one - mel).mean(axis=(1, 2))
@@ -34,14 +35,23 @@ def test_a_key_decides_the_change_and_all_of_a_clip_changes_alike():
 
 
 def test_silence_stays_finite():
-    assert not augmentation.recolour(tf.zeros([5, 128]), tf.constant([0, 0], tf.int64)).numpy().any()
+    assert not augmentation.change_timbre(tf.zeros([5, 128]), tf.constant([0, 0], tf.int64)).numpy().any()
 
 
-def test_batches_are_recoloured_by_their_key(records):
-    def frames(**options):
-        batches = fragment_batches(records, "train", 3, batch_size=4, window=20, **options)
+@pytest.mark.parametrize("augmentation", ["timbre", "spec_augment"])
+def test_batches_are_augmented_by_their_key(records, augmentation):
+    def frames(epoch, **options):
+        batches = fragment_batches(records, "train", 3, batch_size=4, window=20, epoch=Epoch(0, epoch), **options)
         return next(iter(batches)).frames.numpy()
 
-    plain = frames(shuffle=Keyed(0, 0))
-    first, again = (frames(shuffle=Keyed(0, 0), recolour=True) for _ in range(2))
-    assert np.array_equal(first, again) and np.abs(first - plain).mean() > 0.05
+    first, again, other = (frames(epoch, **{augmentation: True}) for epoch in (0, 0, 1))
+    assert np.array_equal(first, again) and not np.array_equal(first, other)
+    assert np.abs(first - frames(0)).mean() > 0.01
+
+
+def test_spec_augment_masks_a_band_and_a_run_of_frames():
+    frames = tf.ones([3, 2, 40, 128])
+    masked = np.stack([augmentation.mask_spectrogram(frames, tf.constant([0, i], tf.int64)) for i in range(20)])
+    assert all(np.array_equal(one, np.broadcast_to(one[0, 0], one.shape)) for one in masked)
+    bins, rows = (masked[:, 0, 0] == 0).all(axis=1).sum(axis=1), (masked[:, 0, 0] == 0).all(axis=2).sum(axis=1)
+    assert bins.max() <= 12 and rows.max() <= 10 and len(set(bins)) > 3 and len(set(rows)) > 3

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from djnet import constants
-from djnet.cuts import cut_frames, equal_cuts, frame_ranges
+from djnet.cuts import cut_fragments, equal_cuts, fragment_mel, frame_range, join_windows
 from djnet.features import log_mel
 
 
@@ -26,6 +26,8 @@ def test_the_papers_lengths():
 def test_too_short_to_cut():
     with pytest.raises(ValueError, match="Cannot cut 11 hops into 3 fragments"):
         equal_cuts(11, 3)
+    with pytest.raises(ValueError, match="at least 4 hops"):
+        cut_fragments(np.zeros(40 * 512, np.float32), np.array([0, 20, 40]), gap=9)
 
 
 def _pieces(samples: np.ndarray, cuts: np.ndarray) -> list[np.ndarray]:
@@ -33,16 +35,23 @@ def _pieces(samples: np.ndarray, cuts: np.ndarray) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("n", constants.JIGSAW_SIZES)
-def test_an_isolated_fragment_is_the_features_of_its_own_samples(rng, n):
+def test_a_fragment_has_the_features_of_its_own_samples(rng, n):
     samples = rng.standard_normal(constants.CLIP_HOPS * constants.HOP_SAMPLES).astype(np.float32)
     cuts = equal_cuts(constants.CLIP_HOPS, n)
-    for fragment, piece in zip(cut_frames(log_mel(samples), cuts), _pieces(samples, cuts), strict=True):
+    for fragment, piece in zip(cut_fragments(samples, cuts), _pieces(samples, cuts), strict=True):
         assert np.array_equal(fragment, log_mel(piece))
+    for fragment, piece in zip(cut_fragments(samples, cuts, "trimmed"), _pieces(samples, cuts), strict=True):
+        assert np.array_equal(fragment, log_mel(piece)[2:-2])
 
 
-@given(n=st.sampled_from(constants.JIGSAW_SIZES), which=st.integers(0, 7), where=st.floats(0, 1, exclude_max=True))
+@given(
+    protocol=st.sampled_from(["centred", "trimmed"]),
+    n=st.sampled_from(constants.JIGSAW_SIZES),
+    which=st.integers(0, 7),
+    where=st.floats(0, 1, exclude_max=True),
+)
 @settings(max_examples=40, deadline=None)
-def test_no_sample_outside_a_fragment_leaves_a_trace_in_it(n, which, where):
+def test_no_sample_outside_a_fragment_leaves_a_trace_in_it(protocol, n, which, where):
     rng = np.random.default_rng(0)
     samples = rng.standard_normal(constants.CLIP_HOPS * constants.HOP_SAMPLES).astype(np.float32)
     cuts = equal_cuts(constants.CLIP_HOPS, n)
@@ -52,22 +61,37 @@ def test_no_sample_outside_a_fragment_leaves_a_trace_in_it(n, which, where):
     changed = samples.copy()
     changed[outside[int(where * len(outside))]] += 100.0
     changed[[place for place in (first - 1, last) if 0 <= place < len(samples)]] -= 100.0
-    before, after = (cut_frames(log_mel(x), cuts)[which] for x in (samples, changed))
+    before, after = (cut_fragments(x, cuts, protocol)[which] for x in (samples, changed))
     assert np.array_equal(before, after)
 
 
 def test_overlapping_fragments_see_their_neighbours_and_all_frames_once(rng):
     cuts = equal_cuts(constants.CLIP_HOPS, 3)
-    ranges = frame_ranges(cuts, "overlapping")
-    assert ranges[0, 0] == 0 and ranges[-1, 1] == constants.CLIP_HOPS - 3
-    assert np.array_equal(ranges[1:, 0], ranges[:-1, 1])
+    first, last = frame_range(cuts[:-1], cuts[1:], "overlapping")
+    assert first[0] == 0 and last[-1] == constants.CLIP_HOPS and np.array_equal(first[1:], last[:-1])
     samples = rng.standard_normal(constants.CLIP_HOPS * constants.HOP_SAMPLES).astype(np.float32)
     changed = samples.copy()
     changed[cuts[1] * constants.HOP_SAMPLES] += 1.0
-    before, after = (cut_frames(log_mel(x), cuts, "overlapping")[0] for x in (samples, changed))
-    assert np.array_equal(before[:-3], after[:-3]) and not np.array_equal(before[-3:], after[-3:])
+    before, after = (cut_fragments(x, cuts, "overlapping")[0] for x in (samples, changed))
+    assert np.array_equal(before[:-1], after[:-1]) and not np.array_equal(before[-1:], after[-1:])
 
 
-def test_unknown_protocol():
+def test_frames_on_both_sides_of_a_cut():
+    """Centres of the nearest frames: 0 hops apart (centred), 4 (trimmed), 1 (overlapping)."""
+    for protocol, apart in (("centred", 0), ("trimmed", 4), ("overlapping", 1)):
+        first, last = frame_range(np.array([0, 100]), np.array([100, 200]), protocol)
+        assert first[1] - (last[0] - 1) == apart
+
+
+@given(first=st.integers(0, 50), length=st.integers(1, 100), frames=st.integers(1, 100))
+def test_windows_lie_inside_their_fragment(first, length, frames):
+    end, beginning = join_windows(first, first + length, frames)
+    assert beginning == first and end >= first
+    assert end + frames == first + length if length >= frames else end == first
+
+
+def test_what_a_fragment_alone_cannot_be():
     with pytest.raises(ValueError, match="Unknown protocol 'leaky'"):
-        frame_ranges(np.array([0, 10]), "leaky")
+        frame_range(0, 10, "leaky")
+    with pytest.raises(ValueError, match="alone does not overlap"):
+        fragment_mel(np.zeros(4096, np.float32), "overlapping")

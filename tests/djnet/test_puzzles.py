@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from djnet import baselines, metrics
 from djnet.annotations import read_parts
 from djnet.audio import load
-from djnet.cuts import cut_frames
+from djnet.cuts import PROTOCOLS, cut_fragments, fragment_mel
 from djnet.features import log_mel
 from djnet.ordering import best_order
-from djnet.puzzles import Puzzle, jigsaw, jigsaws, recording
+from djnet.puzzles import Edges, Puzzle, jigsaw, jigsaws, recording
 
 
 @given(st.text(max_size=20), st.integers(2, 12))
@@ -27,7 +27,7 @@ def test_a_puzzle_is_not_always_shuffled_the_same_way():
     assert len(truths) > 10
 
 
-@pytest.mark.parametrize("protocol", ["isolated", "overlapping"])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("segmentation", ["fixed", "downbeat"])
 def test_jigsaws_are_the_clips_of_the_split(records, segmentation, protocol):
     clips = {clip.id: clip for clip in records.read_clips("test")}
@@ -37,9 +37,14 @@ def test_jigsaws_are_the_clips_of_the_split(records, segmentation, protocol):
     }
     for puzzle in found:
         clip = clips[puzzle.id]
-        expected = cut_frames(clip.mel, clip.segmentations[f"{segmentation}/4"].cuts, protocol)
-        for piece, mel in zip(puzzle.truth, expected, strict=True):
-            assert np.array_equal(puzzle.fragments[piece], mel.astype(np.float32))
+        cuts = clip.segmentations[f"{segmentation}/4"].cuts
+        expected = cut_fragments(clip.waveform, cuts, protocol)
+        assert (puzzle.track, puzzle.group) == (clip.track, clip.group)
+        for place, (piece, mel) in enumerate(zip(puzzle.truth, expected, strict=True)):
+            assert np.array_equal(puzzle.fragments[piece], mel)
+            own = clip.waveform[cuts[place] * 512 : cuts[place + 1] * 512]
+            assert np.array_equal(puzzle.edges[piece].end, own[-2048:])
+            assert np.array_equal(puzzle.edges[piece].beginning, own[:64])
     assert len(list(jigsaws(records, "test", "fixed", 3, limit=2))) == 2
 
 
@@ -60,19 +65,36 @@ def test_continuity_solves_a_ramp_and_chance_does_not(rng):
     ramp = np.linspace(0, 1, 60)[:, None] * rng.uniform(0.5, 1, 128)
     puzzles = [Puzzle.shuffled(str(i), np.split(ramp, 6)) for i in range(30)]
     solved = [metrics.global_accuracy(best_order(baselines.continuity(p)).order, p.truth) for p in puzzles]
-    guessed = [metrics.global_accuracy(best_order(baselines.chance(p)).order, p.truth) for p in puzzles]
+    guessed = [metrics.global_accuracy(best_order(baselines.random(p)).order, p.truth) for p in puzzles]
     assert np.mean(solved) == 1.0 and np.mean(guessed) < 0.2
 
 
-def test_the_sections_of_a_song(songs):
+def test_a_click_gives_a_wrong_join_away(rng):
+    """A slowly changing chord, cut at places that are nothing to the eye of a spectrogram."""
+    time = np.arange(6 * 22_050) / 22_050
+    tone = sum(
+        np.sin(2 * np.pi * f * time + p) for f, p in zip(rng.uniform(80, 900, 5), rng.uniform(0, 6, 5), strict=True)
+    )
+    pieces = np.split(tone.astype(np.float32), [30_001, 55_555, 80_003, 101_010])
+    edges = [Edges.of(piece) for piece in pieces]
+    for i in range(10):
+        puzzle = Puzzle.shuffled(str(i), [np.zeros((5, 128))] * 5, (), edges)
+        assert best_order(baselines.click(puzzle)).order == puzzle.truth
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_sections_of_a_song(songs, protocol):
     path = Path(songs.tracks[0].path)
     annotation = path.with_name("song-0000.sections.csv")
     samples, parts = load(path), read_parts(annotation)
-    puzzle = recording(path, annotation, limit=5)
+    puzzle = recording(path, annotation, limit=5, protocol=protocol)
     assert len(puzzle.fragments) == 5
     for piece, part in zip(puzzle.truth, parts, strict=False):
-        own = samples[round(part.start * 22_050) : round(part.end * 22_050)]
-        assert np.array_equal(puzzle.fragments[piece], log_mel(own))
+        first, last = (round(time * 22_050) for time in (part.start, part.end))
+        if protocol == "overlapping":
+            assert np.array_equal(puzzle.fragments[piece], log_mel(samples)[-(-first // 512) : -(-last // 512)])
+        else:
+            assert np.array_equal(puzzle.fragments[piece], fragment_mel(samples[first:last], protocol))
 
 
 def test_parts_beyond_the_end_of_the_audio(tmp_path, write_tone):

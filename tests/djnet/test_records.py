@@ -1,4 +1,6 @@
+import hashlib
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -7,7 +9,17 @@ from hypothesis import strategies as st
 
 from djnet import constants
 from djnet.pairs import pairs_of
-from djnet.records import Clip, Manifest, RecordsError, Segmentation, deserialize, serialize
+from djnet.records import (
+    Clip,
+    Manifest,
+    RecordsError,
+    Segmentation,
+    dequantised,
+    deserialize,
+    quantised,
+    serialize,
+    write_file,
+)
 
 NAMES = st.text(max_size=30) | st.just("a name\nwith 🎵 and \udce9")
 
@@ -28,7 +40,9 @@ def test_a_clip_survives_the_round_trip(names, frames, seed, cuts):
         split="valid",
         start=12.5,
         offset=7,
-        mel=rng.uniform(0, 20, (frames, constants.MEL_BINS)).astype(np.float16),
+        samples=rng.integers(-(2**15), 2**15, 512 * frames).astype(np.int16),
+        scale=1.25,
+        mel=rng.uniform(0, 20, (frames + 1, constants.MEL_BINS)).astype(np.float16),
         beats=rng.uniform(0, 20, (5, 2)).astype(np.float32),
         segmentations={"fixed/3": Segmentation(np.array(cuts), pairs_of(len(cuts) - 1))},
     )
@@ -36,6 +50,7 @@ def test_a_clip_survives_the_round_trip(names, frames, seed, cuts):
     assert (again.id, again.track, again.group, again.split) == (*names, "valid")
     assert (again.start, again.offset) == (12.5, 7)
     assert again.mel.dtype == np.float16 and np.array_equal(again.mel, clip.mel)
+    assert again.samples.dtype == np.int16 and np.array_equal(again.samples, clip.samples) and again.scale == 1.25
     assert np.array_equal(again.beats, clip.beats)
     assert np.array_equal(again.segmentations["fixed/3"].cuts, cuts)
     assert again.segmentations["fixed/3"].pairs == clip.segmentations["fixed/3"].pairs
@@ -58,7 +73,50 @@ def test_every_clip_is_complete(records):
             for n in constants.JIGSAW_SIZES:
                 cuts = clip.segmentations[f"fixed/{n}"].cuts
                 assert cuts[0] == clip.offset and cuts[-1] == clip.offset + constants.CLIP_HOPS
-                assert cuts[-1] - 3 <= len(clip.mel)
+                assert cuts[-1] <= clip.hops == len(clip.mel) - 1
+
+
+def test_puzzles_lie_inside_the_clip(records):
+    """Only training may look beyond the 24 s."""
+    for split in ("valid", "test"):
+        for clip in records.read_clips(split):
+            for segmentation in clip.segmentations.values():
+                assert clip.offset <= segmentation.cuts[0]
+                assert segmentation.cuts[-1] <= clip.offset + constants.CLIP_HOPS
+
+
+@given(peak=st.floats(1e-4, 50.0), seed=st.integers(0, 9))
+@settings(max_examples=20, deadline=None)
+def test_samples_survive_as_16_bits(peak, seed):
+    samples = np.random.default_rng(seed).uniform(-peak, peak, 2000).astype(np.float32)
+    stored, scale = quantised(samples)
+    assert stored.dtype == np.int16 and np.abs(dequantised(stored, scale) - samples).max() <= 0.51 * scale / 32767
+
+
+def test_pairs_are_read_from_the_records(records):
+    assert records.pairs("fixed", 4) == pairs_of(4)
+    with pytest.raises(RecordsError, match="has no clips for fixed cuts, n = 5"):
+        records.pairs("fixed", 5)
+
+
+def test_samples_of_another_length_than_the_spectrogram_are_refused_with_their_shard(records, tmp_path):
+    clip = next(records.read_clips("train"))
+    with pytest.raises(ValueError, match="samples do not belong to"):
+        deserialize(serialize(replace(clip, samples=clip.samples[:-512])))
+    manifest = _copy(records, tmp_path)
+    shard = manifest.shards("train")[0]
+    write_file(shard, [replace(clip, samples=clip.samples[:-512])])
+    digest = hashlib.sha256(shard.read_bytes()).hexdigest()
+    for listed in manifest.content["splits"]["train"]["shards"]:
+        listed["sha256"] = digest
+    with pytest.raises(RecordsError, match=rf"{shard.name} holds a record that is not a clip .*make preprocess"):
+        list(manifest.read_clips("train"))
+
+
+def test_a_shard_is_hashed_once_a_process(records, monkeypatch):
+    records.shards("train")
+    monkeypatch.setattr("hashlib.file_digest", None)
+    records.shards("train")
 
 
 def _copy(records: Manifest, folder) -> Manifest:
@@ -97,7 +155,10 @@ def test_other_settings_are_refused(records, tmp_path, monkeypatch):
     ("change", "message"),
     [
         (lambda content: content.update(mean=[0.0] * 128), "was changed after it was written"),
-        (lambda content: content.update(version=99), "has format 99"),
+        (
+            lambda content: content.update(version=1),
+            r"has format 1, this program reads format 2.*make preprocess DATA=",
+        ),
         (lambda content: content.pop("hash"), "is damaged"),
     ],
 )

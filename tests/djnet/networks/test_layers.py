@@ -65,33 +65,6 @@ def test_batch_norm_sees_no_padding():
     assert np.allclose(masked.mean, plain.mean, atol=1e-6) and np.allclose(masked.variance, plain.variance, atol=1e-6)
 
 
-@pytest.mark.parametrize("channels", [1, 2, 5])
-@pytest.mark.parametrize("training", [True, False])
-def test_the_fused_block_is_the_plain_one(channels, training):
-    """Convolution and pooling in one: same values, gradients and moments, also for channels with a negative scale."""
-    x = _random(4, 9, 12, channels)
-    block = ConvBlock(2, 6, 3, pool=3)
-    block.build(x.shape)
-    block.normalise.gamma.assign([1.0, -0.5, 2.0, -1.0, 0.3, 0.7])
-    block.normalise.beta.assign(_random(6, seed=2))
-    block.normalise.mean.assign(_random(6, seed=3))
-    weights = _random(4, 3, 4, 6, seed=4)
-    results = []
-    for valid in (None, tf.ones([4, 9, 12])):
-        block.normalise.mean.assign(_random(6, seed=3))
-        block.normalise.variance.assign(tf.ones(6))
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y, _ = block(x, valid, training=training)
-            loss = tf.reduce_sum(y * weights)
-        variables = [v.value for v in block.trainable_variables]
-        results.append(
-            [y, *tape.gradient(loss, [x, *variables]), block.normalise.mean.numpy(), block.normalise.variance.numpy()]
-        )
-    for fused, plain in zip(*results, strict=True):
-        assert np.abs(np.asarray(fused) - np.asarray(plain)).max() < 2e-4
-
-
 @given(
     length=st.integers(1, 40),
     extra=st.integers(1, 20),
