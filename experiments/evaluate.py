@@ -2,9 +2,9 @@
 
     python -m experiments.evaluate --data=data --runs=runs --table=2
 
-Finds the runs that a table needs, plays, and writes results/table2.csv ... with ours beside the paper's, and every
-puzzle's scores and order to results/predictions/. A rerun replaces its own rows only. A cell that cannot be played is
-empty and says what to do.
+Finds the runs that a table needs, plays, and writes table2.csv ... to --output with ours beside the paper's, and every
+puzzle's scores and order to predictions/ in it. A rerun replaces its own rows only. A cell that cannot be played is
+empty and says what to do. Published tables are those in results/, which `make reproduce` writes.
 
 Sequencing and medleys are played on folders of recordings with annotations beside them (song.wav and song.csv, .cue or
 AIST's .txt): by default sequencing/ and medleys/ below --data, which `make rwc` and `make mixes` fill.
@@ -20,12 +20,14 @@ from djnet.cuts import PROTOCOLS
 from djnet.errors import UserError
 from djnet.records import Manifest
 
+PUBLISHED = Path(__file__).parents[1] / "results"
+
 
 def define_flags() -> None:
     """The flags of the command."""
     flags.DEFINE_string("data", "data", "Folder of records.")
     flags.DEFINE_string("runs", "runs", "Folder of runs.")
-    flags.DEFINE_string("output", "results", "Folder for the tables.")
+    flags.DEFINE_string("output", "results/local", "Folder for the tables.")
     flags.DEFINE_enum(
         "table",
         "all",
@@ -35,7 +37,7 @@ def define_flags() -> None:
     flags.DEFINE_string("test_data", None, "Folder of other records whose test split is played.")
     flags.DEFINE_integer("puzzles", 1000, "At most that many puzzles a game.", lower_bound=1)
     flags.DEFINE_enum("preset", "compact", ["compact", "paper"], "Runs of which preset.")
-    flags.DEFINE_enum("protocol", "isolated", PROTOCOLS, "How fragments are cut, in training and here.")
+    flags.DEFINE_enum("protocol", "centred", PROTOCOLS, "What frames next to a cut see, in training and here.")
     flags.DEFINE_integer("seed", 0, "Runs of which seed.")
     flags.DEFINE_string("sequencing", None, "Folder of songs with their sections annotated.")
     flags.DEFINE_string("medleys", None, "Folder of medleys with their clips annotated.")
@@ -45,12 +47,12 @@ def define_flags() -> None:
 def main(given: Any) -> None:
     """Play, write, print."""
     job.import_quietly("tensorflow")
-    from experiments import jigsaw_errors, packages, sequencing_errors, tables
-    from experiments.evaluation import Arena
+    from experiments import error_analysis, tables
+    from experiments.evaluation import Evaluation
 
     data, output = Path(given.data).expanduser(), Path(given.output).expanduser()
     manifest = Manifest.read(data)
-    arena = Arena(
+    evaluation = Evaluation(
         manifest,
         Path(given.runs).expanduser(),
         given.preset,
@@ -63,31 +65,30 @@ def main(given: Any) -> None:
         None if given.test_data is None else Manifest.read(Path(given.test_data).expanduser()),
     )
     output.mkdir(parents=True, exist_ok=True)
+    is_main = (given.seed, given.test_data) == (0, None)
     for table in ("2", "3", "4", "5") if given.table == "all" else (given.table,):
         try:
-            rows = arena.play(tables.CELLS[table])
+            rows = evaluation.play(tables.CELLS[table])
         except ValueError as error:  # an annotation or predictions that cannot be used: the message says where
             raise UserError(str(error)) from error
         path = output / tables.file_name(table)
+        is_published = path.resolve() == (PUBLISHED / path.name).resolve()
+        print(tables.shown(table, rows, [] if is_published else tables.published(PUBLISHED, table, rows)))
         # Few rows are trained with another seed: the others are shown, but leave no gaps in the table. What needs no
         # training stands there already, compared with the first seed.
         kept = [row for row in rows if given.seed == 0 or (row["preset"] and not row["reason"])]
-        print(tables.shown(table, rows))
         if kept:
             tables.write(path, kept)
             print(f"-> {path}\n")
-        is_main = (given.protocol, given.seed, given.test_data) == ("isolated", 0, None)
-        if table == "3" and is_main and (found := packages.by_package(arena, rows, manifest)) is not None:
-            print(f"Accuracy by package -> {packages.write(output, found)}\n")
-        if table == "3" and (summary := jigsaw_errors.summary(arena, rows)):
-            tables.write(output / "jigsaw_errors.csv", summary)
+        if table == "3" and (errors := error_analysis.jigsaw_errors(evaluation, rows)):
+            tables.write(output / "jigsaw_errors.csv", errors)
             print(f"Errors of jigsaws -> {output / 'jigsaw_errors.csv'}\n")
-        if (
-            table == "4"
-            and is_main
-            and (analysis := sequencing_errors.analyse(arena, tables.CELLS[table], rows)) is not None
-        ):
-            print(f"Errors of sequencing -> {sequencing_errors.write(output, analysis)}\n")
+        if table == "3" and is_main and (written := error_analysis.write_packages(output, evaluation, rows)):
+            print(f"Accuracy by package -> {written}\n")
+        if table == "4" and is_main:
+            written = error_analysis.write_sequencing(output, evaluation, tables.CELLS[table], rows)
+            print(f"Errors of sequencing -> {written}\n" if written else "")
+        evaluation.played.clear()
 
 
 def _folder(given: Any, flag: str, data: Path) -> Path:

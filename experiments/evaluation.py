@@ -1,8 +1,10 @@
-"""Plays the cells of the tables: finds the puzzles and the runs, lets each method answer, and measures the answers."""
+"""Plays the cells of the tables: finds the puzzles and the networks, lets each method answer, measures the answers."""
 
 import hashlib
 import json
-from collections.abc import Iterable
+import logging
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,28 +15,34 @@ import keras
 import numpy as np
 from tqdm import tqdm
 
-from djnet import baselines, metrics, scoring
+from djnet import metrics, scoring
+from djnet.baselines import REFERENCES
 from djnet.constants import seconds_to_hops
 from djnet.files import digest_json
 from djnet.ordering import best_order, greedy, likeliest
 from djnet.pairs import LISTWISE
 from djnet.pretrained import WEIGHTS, ModelError, read_model
-from djnet.puzzles import Puzzle, corpus_hash, find_recordings, fingerprint, jigsaws, read_about, recording
+from djnet.puzzles import (
+    SECTIONS,
+    Puzzle,
+    corpus_hash,
+    find_recordings,
+    fingerprint,
+    jigsaws,
+    read_about,
+    recording,
+)
 from djnet.records import Manifest
 from experiments import predictions
 from experiments.checkpoints import commit
 from experiments.configs import Run, experiment
 from experiments.predictions import Answer
-from experiments.significance import interval, mcnemar
-from experiments.tables import GREEDY, LIKELIEST, REFERENCES, Cell, key_of
+from experiments.significance import interval, mcnemar, mean_by_group, permutation_test
+from experiments.tables import GREEDY, LIKELIEST, MEASURES, Cell, key_of
 
-SECTIONS = 10  # the paper plays the first ten sections of a song
-MEASURES = [
-    "pairwise", "pairwise_low", "pairwise_high", "global", "global_low", "global_high",
-    "undecidable", "global_decidable", "kendall_tau", "longest_run", "position_error",
-    "versus", "difference", "p_value",
-]  # fmt: skip
 MADE_BY = {"sequencing": "make rwc RWC=folder", "medley": "make mixes"}
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -46,28 +54,35 @@ class Game:
     corpus_hash: str = ""
     reason: str = ""
 
-    @property
-    def n(self) -> str:
-        """Numbers of fragments: "8", or "7-11"."""
-        sizes = sorted({len(puzzle.truth) for puzzle in self.puzzles})
-        return "-".join(map(str, dict.fromkeys((sizes[0], sizes[-1])))) if sizes else ""
 
-    @cached_property
-    def decidable(self) -> np.ndarray:
-        """For each puzzle whether it can be solved for sure: bool [P]."""
-        return np.array([puzzle.is_decidable for puzzle in self.puzzles])
+@dataclass(frozen=True)
+class Played:
+    """What a method answered to every puzzle of a cell, and what is known of the puzzles without their fragments."""
+
+    answers: list[Answer]
+    tracks: list[str]
+    groups: list[str]
+    labels: dict[str, tuple[str, ...]]
+    decidable: np.ndarray  # bool [P]: whether no two pieces are the same audio
+
+    @property
+    def solved(self) -> np.ndarray:
+        """1 for every puzzle whose whole order is right: [P]."""
+        return np.array([float(answer.order == answer.truth) for answer in self.answers])
 
 
 @dataclass(frozen=True)
-class Network:
+class TrainedNetwork:
     """A trained network and where it comes from."""
 
     model: keras.Model
-    facts: dict[str, Any]
+    run: Run
+    commit: str
     weights: str  # hash
+    differs: str  # in words, from the published configuration
 
 
-class Arena:
+class Evaluation:
     """Plays cells on test puzzles with the runs of a folder."""
 
     def __init__(
@@ -75,7 +90,7 @@ class Arena:
         manifest: Manifest,
         runs: Path,
         preset: str = "compact",
-        protocol: str = "isolated",
+        protocol: str = "centred",
         seed: int = 0,
         limit: int = 1000,
         recordings: dict[str, Path] | None = None,
@@ -83,77 +98,88 @@ class Arena:
         recompute: bool = False,
         test: Manifest | None = None,
     ):
-        """`recordings`: a folder for each game that is not the jigsaw; `answers`: where predictions are kept.
+        """Set up; nothing is read yet.
 
-        Jigsaws are cut from the test split of the records that runs were trained on, or of other records, `test`.
+        manifest: the records that runs were trained on. runs: their folder.
+        preset, protocol, seed: of the runs, and the protocol of the puzzles.
+        limit: at most so many puzzles a game.
+        recordings: a folder for each game that is not the jigsaw. answers: where predictions are kept.
+        recompute: take answers from there instead of asking the networks.
+        test: other records, whose test split is cut into jigsaws in place of the manifest's.
         """
         self._manifest, self._runs, self._test = manifest, runs, test or manifest
         self._preset, self._protocol, self._seed, self._limit = preset, protocol, seed, limit
         self._recordings, self._folder, self._recompute = recordings or {}, answers, recompute
-        self._games: dict[tuple[str, str, int, float], Game] = {}
-        self._networks: dict[str, Network | str] = {}
-        self._answered: dict[Cell, list[Answer]] = {}
-        self._scores: dict[tuple[str, str, str, int, float], list[np.ndarray]] = {}
+        self._networks: dict[str, TrainedNetwork | str] = {}
+        self.played: dict[Cell, Played] = {}
 
     @cached_property
     def _commit(self) -> str:
         return commit()
 
     def play(self, cells: list[Cell]) -> list[dict[str, Any]]:
-        """A row for every cell; a cell that cannot be played is empty and says why."""
-        for cell in cells:  # what is wrong with the recordings is said before anything is played
-            self.game(cell)
-        played = [self._row(cell) for cell in cells]
-        solved = {
-            (cell.group, cell.method, cell.segmentation): right for cell, (_, right) in zip(cells, played, strict=True)
-        }
-        for cell, (row, right) in zip(cells, played, strict=True):
-            other = solved.get((cell.group, *cell.rival))
-            if right is not None and other is not None and len(right) == len(other) and right is not other:
-                row["versus"] = " ".join(filter(None, cell.rival))
-                row["difference"] = round(float(right.mean() - other.mean()), 4)
-                row["p_value"] = round(mcnemar(right, other), 6)
-        return [row for row, _ in played]
+        """A row for every cell; a cell that cannot be played is empty and says why.
 
-    def answers(self, cell: Cell) -> list[Answer] | None:
-        """The answers to a cell that was played; nothing if it could not be."""
-        return self._answered.get(cell)
+        Cells with the same puzzles are played together, so that no more than one game is in memory.
+        """
+        for name in {cell.game for cell in cells} - {
+            "jigsaw"
+        }:  # mistakes in annotations are said before anything plays
+            if name in self._recordings and self._recordings[name].is_dir():
+                find_recordings(self._recordings[name])
+        rows: dict[Cell, dict[str, Any]] = {}
+        for group in dict.fromkeys(cell.group for cell in cells):
+            own = [cell for cell in cells if cell.group == group]
+            game, scores = self._game(own[0]), {}  # type: ignore[var-annotated]
+            for cell in own:
+                rows[cell] = self._row(cell, game, scores)
+            for cell in own:
+                self._compare(cell, own, rows[cell])
+        return [rows[cell] for cell in cells]
 
-    def game(self, cell: Cell) -> Game:
-        """The puzzles of a cell."""
-        key = cell.group
-        if key not in self._games:
-            self._games[key] = self._jigsaws(cell) if cell.game == "jigsaw" else self._recorded(cell.game)
-        return self._games[key]
+    def _compare(self, cell: Cell, others: Sequence[Cell], row: dict[str, Any]) -> None:
+        """Add to a row how it differs from its rival on the same puzzles."""
+        rival = next((other for other in others if (other.method, other.segmentation) == cell.rival), None)
+        if rival is None or rival is cell or cell not in self.played or rival not in self.played:
+            return
+        ours, theirs = self.played[cell], self.played[rival]
+        row["versus"] = " ".join(filter(None, cell.rival))
+        row["difference"] = round(float(ours.solved.mean() - theirs.solved.mean()), 4)
+        row["p_value"] = round(permutation_test(ours.solved, theirs.solved, ours.tracks), 6)
+        row["p_mcnemar"] = round(mcnemar(ours.solved, theirs.solved), 6)
 
-    def _jigsaws(self, cell: Cell) -> Game:
+    def _game(self, cell: Cell) -> Game:
+        """The puzzles of a cell and of all others of its group."""
+        if cell.game != "jigsaw":
+            return self._recorded(cell.game)
         _, cut, n, gap = cell.group
-        found = list(jigsaws(self._test, "test", cut, n, self._protocol, seconds_to_hops(gap), self._limit))
+        puzzles = list(jigsaws(self._test, "test", cut, n, self._protocol, seconds_to_hops(gap), self._limit))
         corpus = self._test.content["corpus"]
-        reason = "" if found else f"no test clips for {cut} cuts, n = {n}"
-        return Game(found, corpus["name"], corpus["hash"][:12], reason)
+        reason = "" if puzzles else f"no test clips for {cut} cuts, n = {n}"
+        return Game(puzzles, corpus["name"], corpus["hash"][:12], reason)
 
     def _recorded(self, game: str) -> Game:
         """Sections of songs, or the clips of medleys, from a folder of recordings with annotations."""
         folder = self._recordings.get(game)
         if folder is None or not folder.is_dir():
             return Game(reason=f"no recordings: {MADE_BY[game]}")
-        if self._protocol != "isolated":
-            return Game(reason="the parts of recordings are always cut first (isolated)")
         files = find_recordings(folder)[: self._limit]
         limit = SECTIONS if game == "sequencing" else None
-        work = (joblib.delayed(_listen)(sound, annotation, limit) for sound, annotation in files)
-        heard = joblib.Parallel(joblib.cpu_count(), prefer="threads", return_as="generator")(work)
-        found = list(tqdm(heard, desc=f"listen, {game}", total=len(files), unit="recording", leave=False))
-        return Game([puzzle for puzzle, _ in found], read_about(folder)["name"], corpus_hash([one for _, one in found]))
+        work = (joblib.delayed(_read_recording)(*pair, limit, self._protocol) for pair in files)
+        results = joblib.Parallel(joblib.cpu_count(), prefer="threads", return_as="generator")(work)
+        puzzles = list(tqdm(results, desc=f"read, {game}", total=len(files), unit="recording", leave=False))
+        hashes = corpus_hash([known for _, known in puzzles])
+        return Game([puzzle for puzzle, _ in puzzles], read_about(folder)["name"], hashes)
 
-    def _row(self, cell: Cell) -> tuple[dict[str, Any], np.ndarray | None]:
-        """A row, and for each puzzle whether it was solved."""
-        game = self.game(cell)
+    def _row(self, cell: Cell, game: Game, scores: dict[str, list[np.ndarray]]) -> dict[str, Any]:
+        """A row of the table; `scores` keeps those of this game's networks for other ways to an order."""
+        sizes = sorted({len(puzzle.truth) for puzzle in game.puzzles})
+        network = self.network(cell.experiment) if cell.experiment else None
+        trained = isinstance(network, TrainedNetwork)
         row: dict[str, Any] = {
             "game": cell.game,
             "segmentation": cell.segmentation,
-            "n": game.n or (cell.n or ""),
+            "n": "-".join(map(str, dict.fromkeys((sizes[0], sizes[-1])))) if sizes else cell.n or "",
             "gap": cell.gap or "",
             "method": cell.method,
             "protocol": self._protocol,
@@ -162,39 +188,41 @@ class Arena:
             "corpus_hash": game.corpus_hash,
             "trained_on": self._trained_on(cell.experiment) if cell.experiment else "",
             "seed": self._seed if cell.experiment else "",
+            "run": network.run.hash if isinstance(network, TrainedNetwork) else "",
+            "differs": network.differs if isinstance(network, TrainedNetwork) else "",
             "puzzles": len(game.puzzles),
+            "tracks": len({puzzle.track for puzzle in game.puzzles}),
             **dict.fromkeys(MEASURES, ""),
-            "chance_global": round(float(np.mean([1 / _factorial(len(p.truth)) for p in game.puzzles] or [0])), 6),
+            "chance_global": round(float(np.mean([1 / math.factorial(len(p.truth)) for p in game.puzzles] or [0])), 6),
             "paper_pairwise": cell.paper[0] if cell.paper else "",
             "paper_global": cell.paper[1] if cell.paper else "",
             "commit": self._commit,
-            "trained_commit": "",
-            "passes": "",
+            "trained_commit": network.commit if isinstance(network, TrainedNetwork) else "",
+            "epochs": network.run.epochs if isinstance(network, TrainedNetwork) else "",
             "reason": game.reason,
         }
-        if game.reason:
-            return row, None
-        answers = self._answers(cell, game, row)
+        if game.reason or (cell.experiment and not trained):
+            return row | {"reason": game.reason or network}
+        answers = self._answers(cell, game, row, network, scores)
         if isinstance(answers, str):
-            return row | {"reason": answers}, None
-        self._answered[cell] = answers
-        measured = [metrics.evaluate(answer.order, answer.truth) for answer in answers]
-        for name in measured[0]:
-            values = np.array([values[name] for values in measured])
-            short = name.removesuffix("_accuracy")
-            row[short] = round(float(values.mean()), 4)
-            if short != name:
-                row[f"{short}_low"], row[f"{short}_high"] = (round(edge, 4) for edge in interval(values))
-        right = np.array([values["global_accuracy"] for values in measured])
-        row["undecidable"] = int(np.sum(~game.decidable))
-        row["global_decidable"] = round(float(right[game.decidable].mean()), 4) if game.decidable.any() else ""
-        return row, right
+            return row | {"reason": answers}
+        played = Played(
+            answers,
+            [puzzle.track for puzzle in game.puzzles],
+            [puzzle.group for puzzle in game.puzzles],
+            {puzzle.id: puzzle.labels for puzzle in game.puzzles},
+            np.array([puzzle.is_decidable for puzzle in game.puzzles]),
+        )
+        self.played[cell] = played
+        return row | _measured(played)
 
     def _trained_on(self, name: str) -> str:
         return " + ".join([self._manifest.name, *experiment(name).also])
 
-    def _answers(self, cell: Cell, game: Game, row: dict[str, Any]) -> list[Answer] | str:
-        """An answer to every puzzle, or the reason why there are none; the row learns which weights gave them."""
+    def _answers(
+        self, cell: Cell, game: Game, row: dict[str, Any], network: Any, scores: dict[str, list[np.ndarray]]
+    ) -> list[Answer] | str:
+        """An answer to every puzzle, or the reason why there are none; as kept in the folder of predictions."""
         key = {name: str(value) for name, value in key_of(row).items()}
         path = None if self._folder is None else self._folder / predictions.file_name(key)
         puzzles = digest_json([[puzzle.id, *puzzle.truth] for puzzle in game.puzzles])[:12]
@@ -204,78 +232,84 @@ class Arena:
             about, answers = predictions.read(path)
             if about.get("cell") != key or about.get("puzzles") != puzzles:
                 return f"{path.name} holds predictions of another run"
-            row |= {name: about.get(name, "") for name in ("trained_commit", "passes")}
             return answers
-        about = {"cell": key, "puzzles": puzzles, "weights": "", "trained_commit": "", "passes": ""}
-        if cell.method not in REFERENCES:
-            network = self.network(cell.experiment)
-            if isinstance(network, str):
-                return network
-            training = {"trained_commit": network.facts["commit"], "passes": network.facts["run"]["epochs"]}
-            about |= {"weights": network.weights, **training}
-            row |= training
-        answers = self._play(cell, game)
+        answers = self._play(cell, game, network, scores)
         if path is not None:
-            predictions.write(path, about, answers)
+            weights = network.weights if network else ""
+            predictions.write(path, {"cell": key, "puzzles": puzzles, "weights": weights}, answers)
         return answers
 
-    def _play(self, cell: Cell, game: Game) -> list[Answer]:
-        bar = {"desc": f"{cell.game} {cell.segmentation} {game.n} {cell.method}", "total": len(game.puzzles)}
-        network = None if cell.method in REFERENCES else self.network(cell.experiment)
-        if isinstance(network, Network) and network.model.name in LISTWISE:
-            orders = scoring.solve_puzzles(network.model, game.puzzles, self._manifest.mean, self._manifest.std)
-            watched = tqdm(orders, unit="puzzle", leave=False, **bar)
-            return [Answer(p.id, p.truth, order) for p, order in zip(game.puzzles, watched, strict=True)]
-        if network is None:
-            score = baselines.chance if cell.method == "random" else baselines.continuity
-            scores = [score(puzzle) for puzzle in game.puzzles]
-        else:
-            assert isinstance(network, Network)
-            key = (cell.experiment, *cell.group)
-            if key not in self._scores:
-                found = scoring.score_puzzles(network.model, game.puzzles, self._manifest.mean, self._manifest.std)
-                self._scores[key] = list(tqdm(found, unit="puzzle", leave=False, **bar))
-            scores = self._scores[key]
+    def _play(self, cell: Cell, game: Game, network: Any, scores: dict[str, list[np.ndarray]]) -> list[Answer]:
+        bar = {"desc": f"{cell.game} {cell.segmentation} {cell.n or ''} {cell.method}", "total": len(game.puzzles)}
+        normalised = (game.puzzles, self._manifest.mean, self._manifest.std)
+        if network and network.model.name in LISTWISE:
+            orders = tqdm(scoring.solve_puzzles(network.model, *normalised), unit="puzzle", leave=False, **bar)
+            return [Answer(p.id, p.truth, order) for p, order in zip(game.puzzles, orders, strict=True)]
+        name = cell.experiment or cell.method
+        if name not in scores:
+            matrices: Iterable[np.ndarray] = (
+                scoring.score_puzzles(network.model, *normalised) if network else map(REFERENCES[name], game.puzzles)
+            )
+            scores[name] = list(tqdm(matrices, unit="puzzle", leave=False, **bar))
         rule = {GREEDY: greedy, LIKELIEST: likeliest}.get(cell.method.removeprefix("sen "), best_order)
-        return [Answer(p.id, p.truth, rule(s).order, s) for p, s in zip(game.puzzles, scores, strict=True)]
+        return [Answer(p.id, p.truth, rule(s).order, s) for p, s in zip(game.puzzles, scores[name], strict=True)]
 
-    def network(self, name: str) -> Network | str:
+    def network(self, name: str) -> TrainedNetwork | str:
         """The best weights of a named run, else those shipped for this music, else what to do."""
         if name not in self._networks:
             self._networks[name] = self._find_network(name)
         return self._networks[name]
 
-    def _find_network(self, name: str) -> Network | str:
-        run = experiment(name, preset=self._preset, protocol=self._protocol, seed=self._seed)
-        found = self._runs_of(run, self._runs.glob("*/*/run.json")) or self._runs_of(run, WEIGHTS.glob("*/run.json"))
-        if not found:
+    def _find_network(self, name: str) -> TrainedNetwork | str:
+        published = experiment(name, preset=self._preset, protocol=self._protocol, seed=self._seed)
+        paths = self._runs.glob("*/*/run.json"), WEIGHTS.glob("*/run.json")
+        choices = next(filter(None, (self._runs_of(published, own) for own in paths)), [])
+        if not choices:
             flags = f"--experiment={name} --preset={self._preset} --protocol={self._protocol} --seed={self._seed}"
             places = f"--data={self._manifest.folder} --output={self._runs}"
-            places += f" --also=FOLDER (records of {', '.join(run.also)})" if run.also else ""
+            places += f" --also=FOLDER (records of {', '.join(published.also)})" if published.also else ""
             return f"no finished run: python -m experiments.train {flags} {places}"
-        _, folder, facts = max(found, key=lambda item: item[:2])  # the one that was trained longest
+        # As it is published, or else what was trained longest.
+        run, folder, facts = max(choices, key=lambda choice: (choice[0].hash == published.hash, choice[0].epochs))
         with open(folder / "best.keras", "rb") as file:
             weights = hashlib.file_digest(file, "sha256").hexdigest()[:12]
         try:
-            return Network(read_model(folder / "best.keras"), facts, weights)
+            model = read_model(folder / "best.keras")
         except ModelError as error:
             return str(error)
+        return TrainedNetwork(model, run, facts["commit"], weights, run.differences(published))
 
-    def _runs_of(self, run: Run, paths: Iterable[Path]) -> list[tuple[int, Path, dict[str, Any]]]:
-        """Finished runs of this row on these records: epochs, folder, facts."""
-        return [
-            (facts["run"]["epochs"], path.parent, facts)
-            for path in sorted(paths)
-            if (facts := json.loads(path.read_text(encoding="ascii")))["records"] == self._manifest.origin
-            and facts["finished"]
-            and Run.from_json(facts["run"]).row == run.row
-        ]
+    def _runs_of(self, published: Run, paths: Iterable[Path]) -> list[tuple[Run, Path, dict[str, Any]]]:
+        """Finished runs of a row on these records, with their folders and facts."""
+        runs = []
+        for path in sorted(paths):
+            try:
+                facts = json.loads(path.read_text(encoding="ascii"))
+                run, is_ours = Run.from_json(facts["run"]), facts["records"] == self._manifest.origin
+                if is_ours and facts["finished"] and run.row == published.row:
+                    runs.append((run, path.parent, facts))
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                log.warning("%s is not the description of a run (%s): left out.", path, error)
+        return runs
 
 
-def _listen(sound: Path, annotation: Path, limit: int | None) -> tuple[Puzzle, list[Any]]:
+def _measured(played: Played) -> dict[str, Any]:
+    """The measures of a row."""
+    row: dict[str, Any] = {}
+    measured = [metrics.evaluate(answer.order, answer.truth) for answer in played.answers]
+    for name in measured[0]:
+        values = np.array([values[name] for values in measured])
+        short = name.removesuffix("_accuracy")
+        row[short] = round(float(values.mean()), 4)
+        if short != name:
+            row[f"{short}_low"], row[f"{short}_high"] = (round(edge, 4) for edge in interval(values, played.tracks))
+            row[f"{short}_by_group"] = round(mean_by_group(values, played.groups), 4) if any(played.groups) else ""
+    decidable = played.decidable
+    row["undecidable"] = int(np.sum(~decidable))
+    row["global_decidable"] = round(float(played.solved[decidable].mean()), 4) if decidable.any() else ""
+    return row
+
+
+def _read_recording(sound: Path, annotation: Path, limit: int | None, protocol: str) -> tuple[Puzzle, list[Any]]:
     """A puzzle, and what makes it this one."""
-    return recording(sound, annotation, limit), fingerprint(sound, annotation, limit)
-
-
-def _factorial(n: int) -> float:
-    return float(np.prod(np.arange(1.0, n + 1)))
+    return recording(sound, annotation, limit, protocol), fingerprint(sound, annotation, limit)

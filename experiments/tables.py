@@ -1,12 +1,13 @@
 """The cells of the paper's tables, and how a table is written and shown."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from djnet.baselines import REFERENCES
 from djnet.constants import JIGSAW_SIZES
 from djnet.files import whole_file
 from experiments import paper
@@ -14,9 +15,23 @@ from experiments import paper
 # What makes a row the same row: a rerun replaces it, anything else stays.
 KEY = [
     "game", "segmentation", "n", "gap", "method", "protocol", "preset", "corpus", "corpus_hash", "trained_on", "seed",
+    "run",
 ]  # fmt: skip
-REFERENCES = ("random", "continuity")
-SETTING = ("protocol", "preset", "corpus", "corpus_hash", "trained_on", "seed", "commit")  # what a number was made with
+MEASURES = [
+    "pairwise", "pairwise_low", "pairwise_high", "global", "global_low", "global_high", "pairwise_by_group",
+    "global_by_group", "undecidable", "global_decidable", "kendall_tau", "longest_run", "position_error",
+    "versus", "difference", "p_value", "p_mcnemar",
+]  # fmt: skip
+SETTING = (
+    "protocol",
+    "preset",
+    "corpus",
+    "corpus_hash",
+    "trained_on",
+    "seed",
+    "run",
+    "commit",
+)  # what a number was made with
 GREEDY, LIKELIEST = "(greedy)", "(likeliest)"  # other ways from the same scores to an order
 # Not of the paper: SEN that compares the spectrograms beside the embeddings, and both trained on rendered songs too.
 VARIANT = "sen, two matrices"
@@ -37,7 +52,7 @@ class Cell:
     experiment: str = ""
     paper: tuple[float, float] | None = None
     rival: tuple[str, str] = ("sen", "fixed")  # method and segmentation that it is tested against
-    gap: float = 0.0  # seconds taken away on each side of every cut
+    gap: float = 0.0  # seconds removed on each side of every cut
     cut: str | None = None  # where the puzzle is cut, if not as in training
 
     @property
@@ -95,7 +110,7 @@ def _table5(game: str) -> list[Cell]:
 
 
 def _boundary(gap: float) -> list[Cell]:
-    """Does the join alone decide? Music taken away on each side of it, and a SEN that was trained so."""
+    """Does the join alone decide? Music removed on each side of it, and a SEN that was trained so."""
     methods = (("sen", "table2/sen"), ("ccsn", "table2/ccsn"), ("sen, gap 0.5 s", "boundary/sen"))
     rows: list[Row] = [(name, "fixed", run, None) for name, run in methods]
     cells = _group("jigsaw", "fixed", 3, [*rows, _two_matrices("fixed")], ("sen", "fixed"))
@@ -142,8 +157,13 @@ def key_of(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def read(path: Path) -> pd.DataFrame:
-    """A table as it was written, every value a string."""
-    return pd.read_csv(path, dtype=str, keep_default_na=False)
+    """A table as it was written, every value a string; rows of version 0.1 get the names of today."""
+    table = pd.read_csv(path, dtype=str, keep_default_na=False).rename(columns={"passes": "epochs"})
+    if "protocol" in table:
+        table["protocol"] = table["protocol"].replace("isolated", "trimmed")
+    if "method" in table and "run" not in table:
+        table["run"] = ""
+    return table
 
 
 def write(path: Path, rows: list[dict[str, Any]]) -> None:
@@ -162,11 +182,24 @@ def write(path: Path, rows: list[dict[str, Any]]) -> None:
         pd.DataFrame(table.values(), columns=list(columns)).to_csv(partial, index=False)
 
 
-def shown(table: str, rows: Iterable[dict[str, Any]]) -> str:
-    """A table for people: ours with its interval, the paper's beside it."""
+def published(folder: Path, table: str, rows: Iterable[dict[str, Any]]) -> list[str]:
+    """The published result of each row as text, from the tables of a folder; empty where there is none."""
+    path = folder / file_name(table)
+    same = ["game", "segmentation", "n", "gap", "method", "protocol"]
+    known: dict[tuple[str, ...], str] = {}
+    if path.is_file():
+        for row in read(path).to_dict("records"):
+            if row["global"]:
+                text = f"{float(row['pairwise']):.3f} ({float(row['global']):.3f}) {row['corpus']}"
+                known.setdefault(tuple(row[name] for name in same), text)
+    return [known.get(tuple(str(row[name]) for name in same), "") for row in rows]
+
+
+def shown(table: str, rows: Sequence[dict[str, Any]], others: Sequence[str] = ()) -> str:
+    """A table for people: ours with its interval, the paper's and the published one beside it."""
     title = f"Table {table}" if table.isdigit() else table.capitalize()
-    lines = [f"{title}: pairwise (global) accuracy, 95% interval of the global one, puzzles, the paper's"]
-    for row in rows:
+    lines = [f"{title}: pairwise (global) accuracy, 95% interval of the global one, puzzles | the paper's | published"]
+    for row, other in zip(rows, others or [""] * len(rows), strict=True):
         gap = f"gap {row['gap']:g} s " if row["gap"] else ""
         name = f"{row['game']:10s} {row['segmentation']:9s}{'n=' + str(row['n']):7s} {gap}{row['method']:17s}"
         if row["reason"]:
@@ -175,5 +208,5 @@ def shown(table: str, rows: Iterable[dict[str, Any]]) -> str:
         spread = f"[{row['global_low']:.3f}, {row['global_high']:.3f}]"
         ours = f"{row['pairwise']:.3f} ({row['global']:.3f})  {spread}  {row['puzzles']:4d}"
         theirs = f"{row['paper_pairwise']:.3f} ({row['paper_global']:.3f})" if row["paper_pairwise"] else ""
-        lines.append(f"{name} {ours}  {theirs}")
+        lines.append(f"{name} {ours} | {theirs:13s} | {other}{'  *' + row['differs'] if row['differs'] else ''}")
     return "\n".join(lines)
