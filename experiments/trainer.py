@@ -177,11 +177,13 @@ def train(
             progress.best_score, progress.best_epoch = score["global_accuracy"], progress.epoch
         progress.epoch += 1
         progress.step_in_epoch, progress.loss_sum, progress.right_sum = 0, 0.0, 0.0
+        state = trainer.state()
+        _require_finite(state, progress, folder, run)
         if trainer.writes:
             if is_better:
                 checkpoints.save_model(folder / "best.keras", trainer.model)
             checkpoints.append(folder / "history.csv", row)
-            checkpoints.save(folder, progress, trainer.state())
+            checkpoints.save(folder, progress, state)
             on_epoch(row)
     if trainer.writes:
         checkpoints.finish(folder, progress)
@@ -225,8 +227,19 @@ def _run_epoch(
             refresh=False,
         )
         if trainer.writes and time.monotonic() - saved > CHECKPOINT_SECONDS:
-            checkpoints.save(folder, progress, trainer.state())
+            state = trainer.state()
+            _require_finite(state, progress, folder, run)
+            checkpoints.save(folder, progress, state)
             saved = time.monotonic()
+
+
+def _require_finite(state: dict[str, np.ndarray], progress: Progress, folder: Path, run: Run) -> None:
+    """Stop before ruined weights replace good ones."""
+    if not all(np.isfinite(values).all() for values in state.values()):
+        raise TrainingError(
+            f"The weights are not finite after step {progress.step}: training stops and the last good checkpoint in "
+            f"{folder} is kept. Try a lower --learning_rate than {run.learning_rate:g}."
+        )
 
 
 def training_batches(

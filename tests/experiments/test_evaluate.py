@@ -10,12 +10,13 @@ import pytest
 
 from djnet import scoring
 from djnet.corpora import Corpus
+from djnet.cuts import PROTOCOLS
 from djnet.networks.models import build
 from djnet.puzzles import jigsaws
 from experiments import evaluation, tables
 from experiments.checkpoints import run_folder
 from experiments.configs import EXPERIMENTS, experiment
-from experiments.evaluation import Arena
+from experiments.evaluation import Evaluation
 from experiments.trainer import train
 from preprocessing import make_medleys
 from tests.djnet.networks.test_models import TINY
@@ -66,9 +67,9 @@ def test_three_games_from_records_to_tables_and_a_second_run_the_same(records, r
     table = pd.read_csv(tmp_path / "one" / "table2.csv").set_index("method")
     networks = ["sn", "ccsn", "cin", "tsn", "opn", "sen", "sen (greedy)", "sen (likeliest)"]
     networks += ["sen, two matrices", "sen, more music", "sen, two matrices, more music"]
-    assert list(table.index) == ["random", "continuity", *networks]
+    assert list(table.index) == ["random", "continuity", "click", *networks]
     played = table[table.reason.isna()]
-    assert set(played.index) == {"random", "continuity", "tsn", "sen", "sen (greedy)", "sen (likeliest)"}
+    assert set(played.index) == {"random", "continuity", "click", "tsn", "sen", "sen (greedy)", "sen (likeliest)"}
     assert (played.puzzles == records.clips("test")).all()
     assert (played.global_low <= played["global"]).all() and (played["global"] <= played.global_high).all()
     assert (played["global"] <= played.pairwise + 1e-9).all()
@@ -78,6 +79,8 @@ def test_three_games_from_records_to_tables_and_a_second_run_the_same(records, r
     assert missing.reason.str.startswith("no finished run: python -m experiments.train --experiment=").all()
     assert table.loc["sen, more music", "reason"].endswith(" --also=FOLDER (records of pop909 (rendered))")
     assert table.loc["sen", "paper_global"] == 0.994 and table.loc["sen", "corpus"] == "synthetic"
+    assert played.tracks.nunique() == 1 and (played.tracks < played.puzzles).all()
+    assert (played.p_mcnemar.dropna() <= 1).all() and played.global_by_group.notna().all()
     assert "Table 2" in done.stdout and "0.996 (0.994)" in done.stdout
 
     games = pd.read_csv(tmp_path / "one" / "table4.csv").set_index(["game", "method", "segmentation"])
@@ -86,7 +89,7 @@ def test_three_games_from_records_to_tables_and_a_second_run_the_same(records, r
     assert "no finished run" in games.loc[("sequencing", "sen", "downbeat"), "reason"]
     packages = pd.read_csv(tmp_path / "one" / "packages.csv")
     jigsaws = pd.read_csv(tmp_path / "one" / "table3.csv").query("method == 'sen' and segmentation == 'fixed'")
-    assert set(jigsaws.passes) == {1}
+    assert set(jigsaws.epochs) == {1} and set(jigsaws.differs) == {"epochs 1"} and jigsaws.run.nunique() == 1
     for n, puzzles, solved in zip(jigsaws.n, jigsaws.puzzles, jigsaws["global"], strict=True):
         if len(own := packages[packages.n == n]):
             assert own.puzzles.sum() == puzzles
@@ -119,10 +122,10 @@ def test_three_games_from_records_to_tables_and_a_second_run_the_same(records, r
 
 def test_predictions_of_another_run_are_not_taken(records, runs, tmp_path):
     cells = [cell for cell in tables.CELLS["2"] if cell.method == "sen"]
-    settings = (records, runs, "compact", "isolated", 0)
-    (row,) = Arena(*settings, 4, answers=tmp_path).play(cells)
-    assert Arena(*settings, 4, answers=tmp_path, recompute=True).play(cells)[0] == row
-    (refused,) = Arena(*settings, 3, answers=tmp_path, recompute=True).play(cells)
+    settings = (records, runs, "compact", "centred", 0)
+    (row,) = Evaluation(*settings, 4, answers=tmp_path).play(cells)
+    assert Evaluation(*settings, 4, answers=tmp_path, recompute=True).play(cells)[0] == row
+    (refused,) = Evaluation(*settings, 3, answers=tmp_path, recompute=True).play(cells)
     assert "holds predictions of another run" in refused["reason"] and refused["global"] == ""
 
 
@@ -133,6 +136,40 @@ def test_a_rerun_replaces_its_own_rows_only(tmp_path):
     tables.write(tmp_path / "t.csv", [row | {"global": 0.7}])
     found = pd.read_csv(tmp_path / "t.csv")
     assert list(zip(found.seed, found["global"], strict=True)) == [("x", 0.7), ("y", 0.6)]
+
+
+def test_another_training_never_replaces_a_row(tmp_path):
+    row = dict.fromkeys(tables.KEY, "x") | {"global": 0.5, "reason": ""}
+    tables.write(tmp_path / "t.csv", [row, row | {"run": "y", "global": 0.6}])
+    assert tables.read(tmp_path / "t.csv")["global"].tolist() == ["0.5", "0.6"]
+
+
+def test_rows_of_the_first_version_stay_readable(tmp_path):
+    (tmp_path / "t.csv").write_text("game,method,protocol,passes\njigsaw,sen,isolated,40\n")
+    (row,) = tables.read(tmp_path / "t.csv").to_dict("records")
+    assert row == {"game": "jigsaw", "method": "sen", "protocol": "trimmed", "epochs": "40", "run": ""}
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_references_play_every_game_in_every_protocol(records, recordings, protocol):
+    sequencing, medleys = recordings
+    folders = {"sequencing": sequencing, "medley": medleys}
+    cells = [cell for cell in tables.CELLS["4"] if cell.method in tables.REFERENCES]
+    rows = Evaluation(records, Path("nowhere"), protocol=protocol, limit=3, recordings=folders).play(cells)
+    assert len(rows) == 12 and all(row["reason"] == "" and row["protocol"] == protocol for row in rows)
+
+
+def test_a_malformed_run_is_named_and_left_out(records, runs, tmp_path, caplog):
+    shutil.copytree(runs, tmp_path / "runs")
+    for name, text in (("broken", "{"), ("list", "[]"), ("empty", "{}")):
+        folder = tmp_path / "runs" / "music" / name
+        folder.mkdir(parents=True)
+        (folder / "run.json").write_text(text)
+    cells = [cell for cell in tables.CELLS["2"] if cell.method == "sen"]
+    assert Evaluation(records, tmp_path / "runs", limit=3).play(cells)[0]["reason"] == ""
+    assert all(
+        f"music/{name}/run.json is not the description of a run" in caplog.text for name in ("broken", "list", "empty")
+    )
 
 
 def test_a_run_that_is_gone_does_not_undo_its_row(tmp_path):
@@ -150,10 +187,10 @@ def test_runs_on_other_music_and_unfinished_runs_are_not_used(records, runs, tmp
     other = tmp_path / "music" / found.name
     shutil.copytree(found, other)
     cells = [cell for cell in tables.CELLS["2"] if cell.method == "sen"]
-    assert Arena(records, tmp_path, limit=5).play(cells)[0]["reason"] == ""
+    assert Evaluation(records, tmp_path, limit=5).play(cells)[0]["reason"] == ""
     facts = json.loads((found / "run.json").read_text())
     (other / "run.json").write_text(json.dumps(facts | change))
-    (row,) = Arena(records, tmp_path, limit=5).play(cells)
+    (row,) = Evaluation(records, tmp_path, limit=5).play(cells)
     assert "no finished run" in row["reason"] and row["global"] == ""
 
 
@@ -161,7 +198,7 @@ def test_shipped_weights_play_where_nothing_was_trained(records, runs, tmp_path,
     (found,) = runs.glob("*/sen-*")
     cells = [cell for cell in tables.CELLS["2"] if cell.method == "sen"]
     monkeypatch.setattr(evaluation, "WEIGHTS", found.parent)
-    (shipped,), (own,) = (Arena(records, folder, limit=5).play(cells) for folder in (tmp_path, runs))
+    (shipped,), (own,) = (Evaluation(records, folder, limit=5).play(cells) for folder in (tmp_path, runs))
     assert shipped == own and shipped["reason"] == ""
 
 

@@ -40,10 +40,11 @@ from djnet.records import Manifest
 from experiments.configs import Run
 from experiments.trainer import Trainer, training_batches
 for run in map(Run.from_json, runs):
-    trainer = Trainer(run, strategy)
-    batches = training_batches(run, Manifest.read(records), 0, full_batches=True).repeat().take(steps)
+    manifest = Manifest.read(records)
+    trainer = Trainer(run, manifest.pairs(run.segmentation, run.n), 10 * steps, strategy)
+    batches = training_batches(run, manifest, 0, full_batches=True).repeat().take(steps)
     shared = trainer.strategy.experimental_distribute_dataset(batches)
-    losses = [trainer.step(batch, step, run.learning_rate)[0] for step, batch in enumerate(shared)]
+    losses = [trainer.step(batch, step)[0] for step, batch in enumerate(shared)]
     print(json.dumps([losses, float(sum(abs(value).sum() for value in trainer.state().values()))]), flush=True)
 """
 

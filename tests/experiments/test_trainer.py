@@ -17,10 +17,11 @@ from djnet.corpora import synthetic
 from djnet.dataset import Fragments
 from djnet.networks.models import MODELS
 from djnet.networks.models import build as build_model
+from djnet.pairs import pairs_of
 from djnet.records import Manifest, RecordsError
 from experiments.checkpoints import TrainingError, read_history
 from experiments.configs import ABLATIONS, BATCHES, EXPERIMENTS, Run, experiment
-from experiments.trainer import Trainer, check_memory, learning_rate, train, validate
+from experiments.trainer import Trainer, check_memory, learning_rates, train, training_batches, validate
 from preprocessing.build import build
 from preprocessing.clips import Settings
 
@@ -36,7 +37,7 @@ def many(tmp_path_factory, cache) -> Manifest:
 
 
 def test_a_tiny_sen_learns_to_order_songs_it_never_heard(many, tmp_path):
-    untrained = validate(Trainer(RUN).model, RUN, many, "test")
+    untrained = validate(Trainer(RUN, pairs_of(3)).model, RUN, many, "test")
     assert untrained["global_accuracy"] < 0.4  # chance is 1 in 6
     result = train(RUN, many, tmp_path / "run", show_progress=False)
     trained = validate(keras.models.load_model(tmp_path / "run" / "best.keras"), RUN, many, "test")
@@ -52,11 +53,11 @@ def test_a_tiny_sen_learns_to_order_songs_it_never_heard(many, tmp_path):
 @pytest.mark.parametrize("name", MODELS)
 def test_every_network_can_learn_one_batch_by_heart(name):
     run = replace(RUN, model=name, l2=0.0, ablation=TINY | {"dropout": 0.0})
-    trainer = Trainer(run)
+    trainer = Trainer(run, pairs_of(3), 60)
     frames = np.random.default_rng(0).standard_normal((4, 3, 2, run.network.window_frames, 128)).astype(np.float32)
     batch = Fragments(tf.constant(frames), tf.constant(np.full((4, 3), 300)))
     for step in range(60):
-        loss, right = trainer.step(batch, step, 3e-3)
+        loss, right = trainer.step(batch, step)
         if right == 1.0 and loss < 0.2:
             break
     assert right == 1.0 and loss < 0.3
@@ -66,9 +67,10 @@ def test_every_network_can_learn_one_batch_by_heart(name):
 def test_a_step_in_mixed_precision(window):
     keras.mixed_precision.set_global_policy("mixed_bfloat16")
     try:
-        trainer = Trainer(replace(RUN, ablation=TINY | {"window_seconds": window}))
+        trainer = Trainer(replace(RUN, ablation=TINY | {"window_seconds": window}), pairs_of(3), 3)
         frames = np.random.default_rng(0).standard_normal((4, 3, 2 if window else 1, 18, 128)).astype(np.float32)
-        losses = [trainer.step(Fragments(tf.constant(frames), None), step, 1e-3)[0] for step in range(3)]
+        batch = Fragments(tf.constant(frames), tf.fill([4, 3], 18))
+        losses = [trainer.step(batch, step)[0] for step in range(3)]
         assert np.isfinite(losses).all() and losses[-1] < losses[0]
         assert {variable.dtype for variable in trainer.model.trainable_variables} == {"float32"}
     finally:
@@ -199,9 +201,40 @@ def test_other_records_are_trained_on_too_and_must_be_there(records, many, tmp_p
         train(run, records, tmp_path, also=[replace(many, content=many.content | {"settings": {}})])
 
 
+def test_weights_that_are_not_finite_are_never_written(records, tmp_path, monkeypatch):
+    """The loss can be finite in the very step that ruins the weights."""
+    run = replace(RUN, epochs=2)
+    train(replace(run, epochs=1), records, tmp_path / "good", show_progress=False)
+    state = Trainer.state
+    monkeypatch.setattr(Trainer, "state", lambda self: state(self) | {"v0000": np.full(3, np.nan)})
+    with pytest.raises(TrainingError, match=r"weights are not finite .*Try a lower --learning_rate"):
+        train(run, records, tmp_path / "bad", show_progress=False)
+    assert not (tmp_path / "bad" / "checkpoint.npz").exists() and not (tmp_path / "bad" / "best.keras").exists()
+
+
+def test_spec_augment_goes_on_as_if_it_had_not_stopped(records):
+    run = replace(RUN, spec_augment=True, timbre=True)
+    one, again, other = (
+        np.concatenate([batch.frames.numpy() for batch in training_batches(run, records, epoch)]) for epoch in (3, 3, 4)
+    )
+    assert np.array_equal(one, again) and not np.array_equal(one, other)
+
+
+def test_a_run_is_known_by_all_its_settings():
+    changes = {"optimiser": "adam", "learning_rate": 0.01, "warmup_steps": 7, "batch_clips": 16, "l2": 0.0, "redraw": False,
+               "off_beat": 0.5, "timbre": True, "spec_augment": True, "epochs": 3, "gap_seconds": 0.5, "also": ("x",),
+               "ablation": {"window_seconds": 0.8}, "kinds": ("R1R2", "R2R1"), "share": 0.5, "protocol": "trimmed"}  # fmt: skip
+    base = Run()
+    others = [replace(base, **{name: value}) for name, value in changes.items()]
+    assert len({run.hash for run in others} | {base.hash}) == len({run.name for run in others}) + 1 == len(changes) + 1
+    assert replace(base, seed=1).hash == base.hash and replace(base, seed=1).differences(base) == ""
+    assert replace(base, epochs=3, optimiser="adam").differences(base) == "optimiser adam, epochs 3"
+
+
 def test_the_learning_rate_rises_and_falls():
     run = Run(learning_rate=1.0, warmup_steps=10)
-    rates = [learning_rate(run, step, 100) for step in range(100)]
+    schedule = learning_rates(run, 100)
+    rates = [float(schedule(step)) for step in range(100)]
     assert np.argmax(rates) in (9, 10) and rates[0] == pytest.approx(0.1) and rates[-1] < 0.02
     assert (np.diff(rates[10:]) < 0).all()
 
@@ -265,7 +298,7 @@ def test_the_command_trains_and_goes_on(records, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "epoch   1/1" in done.stdout and "Best: epoch 1" in done.stdout
     (folder,) = tmp_path.glob("synthetic-*/*")
-    assert folder.name.startswith("sn-downbeat-isolated-compact-dense=8-tower=4+4+4")
+    assert folder.name.startswith("sn-downbeat-centred-compact-dense=8-tower=4+4+4")
     assert {"best.keras", "run.json", "history.csv", "checkpoint.npz", *extra} <= {p.name for p in folder.iterdir()}
     assert "Best: epoch 1" in _run(*flags).stdout
 
