@@ -14,7 +14,7 @@ import soundfile
 from tqdm import tqdm
 
 import djnet
-from djnet import encoding
+from djnet import audio
 from djnet.cli import job, text
 from djnet.corpora import folder, free
 from djnet.errors import UserError
@@ -123,7 +123,7 @@ def main(arguments: Sequence[str]) -> int:
     print(text.plan_table(plan, found, plan.joins(options.bars)))
     if given.dry_run:
         return 0
-    peak_db = _LOSSY_PEAK_DB if output.suffix.lower() in encoding.LOSSY else mix.PEAK_DB
+    peak_db = _LOSSY_PEAK_DB if output.suffix.lower() in audio.LOSSY else mix.PEAK_DB
     return _write(output, receipt.receipt(plan, output.stem, options.bars, peak_db, given.network), given.preview)
 
 
@@ -235,8 +235,8 @@ def _siblings(output: Path) -> list[Path]:
 
 def _check_output(output: Path, force: bool) -> None:
     """Whatever would go wrong with the output is said before any work."""
-    if output.suffix.lower() not in encoding.FORMATS:
-        raise UserError(f"{output}: the ending says the format; there are {', '.join(encoding.FORMATS)}.")
+    if output.suffix.lower() not in audio.WRITABLE:
+        raise UserError(f"{output}: the ending says the format; there are {', '.join(audio.WRITABLE)}.")
     if not output.parent.is_dir():
         raise UserError(f"{output}: there is no folder {output.parent}; make it first.")
     if not os.access(output.parent, os.W_OK):
@@ -254,7 +254,7 @@ def _write(output: Path, content: dict[str, Any], preview: bool) -> int:
     del parts
     names = [Path(clip["song"]).stem for clip in content["clips"]]
     samples = _joins_only(made) if preview else made.samples
-    encoding.write(output, samples, RATE_HZ, content["title"], "Medley of " + ", ".join(names))
+    audio.write(output, samples, RATE_HZ, content["title"], "Medley of " + ", ".join(names))
     if preview:
         print(f"{output}: {text.number_of(len(made.joins), 'join')}, {len(samples) / RATE_HZ:.0f} s.")
         return 0

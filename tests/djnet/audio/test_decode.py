@@ -80,7 +80,7 @@ def test_empty_files(tmp_path, suffix):
         audio.probe(tmp_path / f"song{suffix}")
 
 
-@pytest.mark.parametrize("suffix", [".ogg", ".mp3", ".flac"])
+@pytest.mark.parametrize("suffix", [".ogg", ".mp3", ".flac", ".wav", ".aiff", ".au"])
 def test_files_that_were_cut_off(tmp_path, write_tone, suffix):
     path = write_tone(tmp_path / f"song{suffix}")
     assert audio.probe(path).seconds == pytest.approx(30, abs=0.1)
@@ -103,6 +103,60 @@ def test_samples_that_are_not_numbers(tmp_path):
     soundfile.write(tmp_path / "nan.wav", samples, SAMPLE_RATE_HZ, subtype="FLOAT")
     with pytest.raises(audio.AudioError, match="not numbers"):
         audio.load(tmp_path / "nan.wav")
+
+
+@pytest.mark.parametrize("largest", [1e25, -2e6])
+def test_samples_out_of_all_range(tmp_path, largest):
+    samples = np.zeros((SAMPLE_RATE_HZ, 2), np.float32)
+    samples[100] = (largest, -largest)
+    soundfile.write(tmp_path / "huge.wav", samples, SAMPLE_RATE_HZ, subtype="FLOAT")
+    for read in (audio.load, audio.probe, lambda path: audio.load_stereo(path, 0.0, 1.0, 44_100)):
+        with pytest.raises(audio.AudioError, match=r"samples as large as (1e\+25|2e\+06)"):
+            read(tmp_path / "huge.wav")
+
+
+@pytest.mark.parametrize("rate", [1, 7_999, 384_001, 2_000_000])
+def test_sample_rates_that_no_music_has(tmp_path, rate):
+    soundfile.write(tmp_path / "x.wav", np.zeros(5_000), rate)
+    with pytest.raises(audio.AudioError, match=f"a sample rate of {rate} Hz; from 8 to 384 kHz are read"):
+        audio.probe(tmp_path / "x.wav")
+
+
+def test_the_highest_sample_rate(tmp_path, write_tone):
+    path = write_tone(tmp_path / "x.wav", seconds=1, rate=384_000)
+    assert len(audio.load(path)) == pytest.approx(SAMPLE_RATE_HZ, abs=1)
+
+
+def test_a_wav_from_a_pipe_promises_nothing(tmp_path, write_tone):
+    """Programs that write to a pipe do not know the length: they put the largest number there."""
+    path = write_tone(tmp_path / "x.wav", seconds=2)
+    data = path.read_bytes()
+    path.write_bytes(data[:4] + b"\xff" * 4 + data[8:40] + b"\xff" * 4 + data[44:])
+    assert audio.probe(path).seconds == pytest.approx(2)
+
+
+def test_a_flac_from_a_pipe_names_the_way_out(tmp_path, write_tone):
+    path = write_tone(tmp_path / "x.flac", seconds=2)
+    data = bytearray(path.read_bytes())
+    data[21] &= 0xF0  # the number of samples, 36 bits
+    data[22:26] = bytes(4)
+    path.write_bytes(data)
+    with pytest.raises(audio.AudioError, match="does not say how long it is; convert it"):
+        audio.probe(path)
+
+
+def test_a_few_missing_samples_at_the_end_are_silence(tmp_path, write_tone, monkeypatch):
+    """What a file has by its probe can be loaded."""
+    path = write_tone(tmp_path / "x.wav", seconds=2)
+    original = soundfile.SoundFile.read
+    present = 2 * SAMPLE_RATE_HZ - 1_000
+
+    def short(self, frames=-1, **options):
+        return original(self, min(frames, present - self.tell()), **options)
+
+    monkeypatch.setattr(soundfile.SoundFile, "read", short)
+    samples = audio.load(path)
+    assert len(samples) == 2 * SAMPLE_RATE_HZ and not samples[present:].any() and samples[:present].any()
 
 
 def test_a_start_beyond_the_end(tmp_path, write_tone):
@@ -176,3 +230,5 @@ def test_a_part_lies_where_it_does_in_the_whole_file(tmp_path, rng, ending):
     whole = soundfile.read(tmp_path / f"x.{ending}", dtype="float32")[0]
     part = audio.load_stereo(tmp_path / f"x.{ending}", 3.5, 1.0, 44_100)
     np.testing.assert_allclose(part, whole[154_350 : 154_350 + 44_100], atol=1e-6)
+    (mono,) = audio.load_at(tmp_path / f"x.{ending}", 3.5, 1.0, (44_100,))
+    np.testing.assert_allclose(mono, part.mean(axis=1), atol=1e-6)

@@ -1,8 +1,10 @@
-"""A music file -> float32, mono at 22,050 Hz or stereo. The one place that decodes audio."""
+"""A music file -> float32, mono at 22,050 Hz or stereo; its length, hashes and title."""
 
 import contextlib
 import hashlib
+import io
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +13,7 @@ import numpy as np
 import soundfile
 import soxr
 
+from djnet.audio import mpeg
 from djnet.constants import SAMPLE_RATE_HZ
 from djnet.errors import UserError
 
@@ -22,6 +25,11 @@ _BLOCK_FRAMES = 1 << 17
 _PROBE_SECONDS = 2.0
 _HASHED_BYTES = 8 << 20  # of the beginning, the middle and the end of a file
 _TOLERATED_SECONDS = 0.1  # some encoders promise a few samples too many
+_TOLERATED_MPEG_SECONDS = 1.0  # some programs leave bytes between the frames that players skip
+_RATES_HZ = (8_000, 384_000)
+_UNKNOWN_FRAMES = 1 << 62  # of a flac file from a program that did not know the end when it wrote the beginning
+_UNKNOWN_BYTES = 0x7FFFF000  # or more: the same of wav files
+_LARGEST_SAMPLE = 1e6  # full scale is 1; the squares of much larger ones overflow
 
 
 class AudioError(UserError):
@@ -65,32 +73,23 @@ def load_at(path: str | Path, start: float, seconds: float | None, rates: Sequen
         if first < 0 or wanted <= 0:
             length = sound.frames / sound.samplerate
             raise AudioError(path, f"nothing to read at {start:g} s, the file has {length:.1f} s.")
-        sound.seek(first)
-        streams = [_Resampler(path, sound.samplerate, rate) for rate in rates]
-        for block in _mono_blocks(path, sound, wanted):
-            _require_numbers(path, block)
+        streams = [_Resampler(sound.samplerate, rate) for rate in rates]
+        for block in _part(path, sound, first, wanted):
+            mono = _mono(block)
             for stream in streams:
-                stream.add(block)
+                stream.add(mono)
     return [stream.end() for stream in streams]
 
 
 def load_stereo(path: str | Path, start: float, seconds: float, rate: int) -> np.ndarray:
-    """Decode a part of a file as it was mixed: -> float32 [N, 2]; more than two channels become one, heard twice.
-
-    The part is where it is in a file decoded from its beginning: compressed formats are read up to it, since seeking
-    in some of them leads elsewhere, by a tenth of a second and more.
-    """
+    """Decode a part of a file as it was mixed: -> float32 [N, 2]; more than two channels become one, on both sides."""
     with _opened(path) as sound:
         first = min(max(0, round(start * sound.samplerate)), sound.frames)
-        if sound.format in ("OGG", "MP3"):
-            for skipped in range(0, first, _BLOCK_FRAMES):
-                sound.read(min(_BLOCK_FRAMES, first - skipped), dtype="float32")
-        else:
-            sound.seek(first)
-        samples = sound.read(round(seconds * sound.samplerate), dtype="float32", always_2d=True)
-        source = sound.samplerate
-    _require_numbers(path, samples)
-    if samples.shape[1] > 2:
+        wanted = min(round(seconds * sound.samplerate), sound.frames - first)
+        blocks = list(_part(path, sound, first, wanted))
+        source, channels = sound.samplerate, sound.channels
+    samples = np.concatenate([np.empty((0, channels), np.float32), *blocks])
+    if channels > 2:
         samples = samples.mean(axis=1, keepdims=True)
     if source != rate and len(samples):
         samples = soxr.resample(samples, source, rate)
@@ -106,8 +105,9 @@ def probe(path: str | Path) -> Probe:
         digest = hashlib.blake2b(f"{sound.samplerate} {sound.channels} {sound.frames}".encode(), digest_size=16)
         for first in (0, (sound.frames - window) // 2, sound.frames - window):
             sound.seek(first)
-            block = np.concatenate(list(_mono_blocks(path, sound, window)))
-            digest.update(np.nan_to_num(block * 32767.0, posinf=0.0, neginf=0.0).round().astype("<i4").tobytes())
+            samples = np.concatenate([_mono(block) for block in _next(path, sound, window)])
+            digest.update((samples.clip(-1e4, 1e4) * 32767.0).round().astype("<i4").tobytes())
+        _require_promised_bytes(path, sound)
         if sound.format == "OGG":
             _require_last_page(path)
         seconds = sound.frames / sound.samplerate
@@ -116,23 +116,41 @@ def probe(path: str | Path) -> Probe:
 
 def title_of(path: str | Path) -> tuple[str, str]:
     """Title and artist of a file by its tags; the title by its name if there are none."""
-    try:
-        with soundfile.SoundFile(os.fsencode(path)) as sound:
+    title = artist = ""
+    with contextlib.suppress(soundfile.LibsndfileError, OSError), _quiet(path):
+        try:
+            sound = soundfile.SoundFile(os.fsencode(path))
+        except soundfile.LibsndfileError:  # perhaps by half a frame in front of an ID3v1 tag, of 128 bytes
+            sound = soundfile.SoundFile(io.BytesIO(Path(path).read_bytes()[:-128]))
+        with sound:
             title, artist = sound.title, sound.artist
-    except (soundfile.LibsndfileError, OSError):
-        title = artist = ""
-    return title or Path(path).stem.replace("_", " "), artist or ""
+    return title or Path(path).stem.replace("_", " "), artist
+
+
+class _Sequential(soundfile.SoundFile):
+    """A file that is read on from where it stands.
+
+    After every read from a file that can be sought in, soundfile seeks to where it is: that spoils some hundred samples
+    of mp3 files with small frames.
+    """
+
+    def seekable(self) -> bool:
+        return False
 
 
 @contextlib.contextmanager
 def _opened(path: str | Path) -> Iterator[soundfile.SoundFile]:
-    """An open file; whatever goes wrong inside the block becomes an AudioError that names it."""
+    """An open file that knows its length; whatever goes wrong inside the block becomes an AudioError that names it."""
     try:
         if Path(path).stat().st_size == 0:
             raise AudioError(path, "is an empty file.")
         if Path(path).suffix.lower() in CONVERTIBLE:
             raise AudioError(path, "is in a format that is not read; convert it, e.g. with: ffmpeg -i IN OUT.flac")
-        with _without_notes(path), soundfile.SoundFile(os.fsencode(path)) as sound:
+        with _quiet(path), _Sequential(_source(path)) as sound:
+            if not _RATES_HZ[0] <= sound.samplerate <= _RATES_HZ[1]:
+                raise AudioError(path, f"has a sample rate of {sound.samplerate} Hz; from 8 to 384 kHz are read.")
+            if sound.frames >= _UNKNOWN_FRAMES:
+                raise AudioError(path, "does not say how long it is; convert it, e.g. with: ffmpeg -i IN OUT.flac")
             yield sound
     except soundfile.LibsndfileError as error:
         # For some damaged files libsndfile says that they do not exist; that they do is known here.
@@ -144,12 +162,35 @@ def _opened(path: str | Path) -> Iterator[soundfile.SoundFile]:
         raise AudioError(path, f"cannot be read ({error.strerror or error}).") from error
 
 
-@contextlib.contextmanager
-def _without_notes(path: str | Path) -> Iterator[None]:
+def _may_be_mpeg(path: str | Path) -> bool:
+    """Whether the name or the first bytes are those of an mp3 file: some have other names."""
+    with open(path, "rb") as file:
+        head = file.read(3)
+    synchronised = len(head) > 1 and head[0] == 0xFF and head[1] >= 0xE0
+    return head == b"ID3" or synchronised or Path(path).suffix.lower() == ".mp3"
+
+
+def _source(path: str | Path) -> bytes | io.BytesIO:
+    """What libsndfile is to open: the path or, for an mp3 file, its frames alone, which must be whole."""
+    frames = mpeg.find_frames(Path(path).read_bytes()) if _may_be_mpeg(path) else None
+    if frames is None:
+        return os.fsencode(path)
+    if frames.promised is not None and frames.promised - frames.seconds > _TOLERATED_SECONDS:
+        reason = f"is cut off or damaged: it has {frames.seconds:.1f} s of the {frames.promised:.1f} s in its header."
+        raise AudioError(path, reason)
+    if frames.lost > _TOLERATED_MPEG_SECONDS:
+        reason = f"is damaged: about {frames.lost:.1f} s of it, from {frames.lost_at:.1f} s on, are no audio frames."
+        raise AudioError(path, reason)
+    return io.BytesIO(frames.stream)
+
+
+def _quiet(path: str | Path) -> contextlib.AbstractContextManager[None]:
     """The mp3 decoder writes remarks on damaged files to the process's standard error; the AudioError says it all."""
-    if Path(path).suffix.lower() != ".mp3":
-        yield
-        return
+    return _without_stderr() if _may_be_mpeg(path) else contextlib.nullcontext()
+
+
+@contextlib.contextmanager
+def _without_stderr() -> Iterator[None]:
     with open(os.devnull, "w") as nowhere:
         kept = os.dup(2)
         os.dup2(nowhere.fileno(), 2)
@@ -160,34 +201,52 @@ def _without_notes(path: str | Path) -> Iterator[None]:
             os.close(kept)
 
 
-def _require_numbers(path: str | Path, samples: np.ndarray) -> None:
-    if not np.isfinite(samples).all():
-        raise AudioError(path, "contains samples that are not numbers (NaN or infinity).")
+def _part(path: str | Path, sound: soundfile.SoundFile, first: int, frames: int) -> Iterator[np.ndarray]:
+    """The frames [first, first + frames) of a file in blocks [n, C], just as in a file decoded from its beginning.
+
+    Compressed formats are decoded up to there: seeking in some of them leads elsewhere, by a tenth of a second or more.
+    """
+    if sound.format in ("OGG", "MP3"):
+        for _ in _next(path, sound, first):
+            pass
+    else:
+        sound.seek(first)
+    yield from _next(path, sound, frames)
 
 
-def _mono_blocks(path: str | Path, sound: soundfile.SoundFile, frames: int) -> Iterator[np.ndarray]:
-    """The next `frames` frames as mono blocks; a file much shorter than its header says is an error."""
-    mix = np.full(sound.channels, 1.0 / sound.channels, np.float32)
+def _next(path: str | Path, sound: soundfile.SoundFile, frames: int) -> Iterator[np.ndarray]:
+    """The next `frames` frames in blocks [n, C]; an AudioError if the file ends before or has no sensible samples.
+
+    A few frames that are missing at the end are silence, so that there are always as many as the file has by its probe.
+    """
     while frames > 0:
         block = sound.read(min(frames, _BLOCK_FRAMES), dtype="float32", always_2d=True)
         if len(block) == 0 and frames > _TOLERATED_SECONDS * sound.samplerate:
             raise AudioError(path, "is cut off or damaged: it ends before the length in its header.")
         if len(block) == 0:
-            return
+            block = np.zeros((frames, sound.channels), np.float32)
+        largest = np.abs(block).max()
+        if not np.isfinite(largest):
+            raise AudioError(path, "contains samples that are not numbers (NaN or infinity).")
+        if largest > _LARGEST_SAMPLE:
+            raise AudioError(path, f"contains samples as large as {largest:.3g}; full scale is 1.")
         frames -= len(block)
-        # A product with equal weights is the mean over channels, many times as fast as `mean(axis=1)`.
-        yield block @ mix if sound.channels > 1 else block[:, 0]
+        yield block
+
+
+def _mono(block: np.ndarray) -> np.ndarray:
+    """The mean over channels: [n, C] -> [n]."""
+    channels = block.shape[1]
+    # A product with equal weights is many times as fast as `mean(axis=1)`.
+    return block @ np.full(channels, 1.0 / channels, np.float32) if channels > 1 else block[:, 0]
 
 
 class _Resampler:
     """Blocks at one sample rate -> one array at another."""
 
-    def __init__(self, path: str | Path, source: int, target: int):
+    def __init__(self, source: int, target: int):
         self._parts: list[np.ndarray] = []
-        try:
-            self._stream = soxr.ResampleStream(source, target, num_channels=1) if source != target else None
-        except (ValueError, RuntimeError) as error:
-            raise AudioError(path, f"has a sample rate of {source} Hz that cannot be converted.") from error
+        self._stream = soxr.ResampleStream(source, target, num_channels=1) if source != target else None
 
     def add(self, block: np.ndarray) -> None:
         self._parts.append(block if self._stream is None else self._stream.resample_chunk(block))
@@ -196,6 +255,17 @@ class _Resampler:
         if self._stream is not None:
             self._parts.append(self._stream.resample_chunk(np.empty(0, np.float32), last=True))
         return np.concatenate(self._parts)
+
+
+def _require_promised_bytes(path: str | Path, sound: soundfile.SoundFile) -> None:
+    """For wav, aiff and au, libsndfile takes the length from what is there and notes in its log what was promised."""
+    sizes = re.search(r"^ *(?:data|SSND|Data Size) *: (\d+) \(should be (\d+)\)", sound.extra_info, re.MULTILINE)
+    if sizes is None or int(sizes[1]) >= _UNKNOWN_BYTES:
+        return
+    promised, there = int(sizes[1]), int(sizes[2])
+    missing = (promised / max(1, there) - 1) * sound.frames / sound.samplerate
+    if missing > _TOLERATED_SECONDS:
+        raise AudioError(path, f"is cut off: {missing:.1f} s of what its header promises are missing.")
 
 
 def _require_last_page(path: str | Path) -> None:

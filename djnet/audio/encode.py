@@ -8,7 +8,7 @@ import soundfile
 
 from djnet.files import whole_file
 
-FORMATS = {
+WRITABLE = {
     ".wav": ("WAV", "PCM_16"),
     ".flac": ("FLAC", "PCM_16"),
     ".ogg": ("OGG", "VORBIS"),
@@ -21,9 +21,9 @@ _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 def write(path: Path, samples: np.ndarray, rate: int, title: str, comment: str) -> None:
     """Write samples [N, C], whole or not at all, in the format of the name's ending."""
-    if path.suffix.lower() not in FORMATS:
-        raise ValueError(f"{path.name}: the ending says the format; there are {', '.join(FORMATS)}.")
-    form, subtype = FORMATS[path.suffix.lower()]
+    if path.suffix.lower() not in WRITABLE:
+        raise ValueError(f"{path.name}: the ending says the format; there are {', '.join(WRITABLE)}.")
+    form, subtype = WRITABLE[path.suffix.lower()]
     with whole_file(path) as partial:
         with soundfile.SoundFile(str(partial), "w", rate, samples.shape[1], format=form, subtype=subtype) as sound:
             sound.title, sound.comment, sound.software = title, comment, "djnet"
