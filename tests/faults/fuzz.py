@@ -16,6 +16,7 @@ import soundfile
 
 from djnet import audio
 from djnet.annotations import AnnotationError, join_short, read_parts
+from djnet.constants import SAMPLE_RATE_HZ
 from djnet.rng import rng_for
 
 MEMORY_BYTES = 4 << 30
@@ -61,10 +62,13 @@ def _sound(suffix: str, rng: np.random.Generator) -> bytes:
     return buffer.getvalue()
 
 
-def _hear(path: Path) -> None:
+def _decode(path: Path) -> None:
+    """What can be probed has as many samples as its probe says, or is an error."""
     with contextlib.suppress(audio.AudioError):
-        audio.probe(path)
-        audio.load(path)
+        seconds = audio.probe(path).seconds
+        samples = audio.load(path)
+        if abs(len(samples) / SAMPLE_RATE_HZ - seconds) > 0.001:
+            raise AssertionError(f"{path}: {seconds} s by its probe, {len(samples)} samples.")
 
 
 def _read(path: Path) -> None:
@@ -75,7 +79,7 @@ def _read(path: Path) -> None:
 def run(kind: str, first: int, count: int, folder: Path) -> None:
     """Read `count` files, from number `first` on; anything but the reader's own error ends the process."""
     if kind == "audio":
-        valid, read = {suffix: _sound(suffix, rng_for(0, "valid", suffix)) for suffix in FORMATS}, _hear
+        valid, read = {suffix: _sound(suffix, rng_for(0, "valid", suffix)) for suffix in FORMATS}, _decode
     else:
         texts = ANNOTATIONS if kind == "annotations" else CUES
         valid, read = {suffix: text.encode() for suffix, text in texts.items()}, _read
