@@ -5,55 +5,42 @@ from collections.abc import Sequence
 import numpy as np
 
 
-def validate(order: Sequence[int], truth: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-    """Two orders of the same pieces, as arrays; a ValueError says what is wrong with them."""
-    found, expected = np.asarray(order), np.asarray(truth)
-    if found.ndim != 1 or found.shape != expected.shape or len(found) < 2:
+def validate(order: Sequence[int], truth: Sequence[int]) -> np.ndarray:
+    """Check two orders of the same n pieces: -> int [n], the place in the truth of each piece of the order."""
+    if np.ndim(order) != 1 or np.shape(order) != np.shape(truth) or len(order) < 2:
         raise ValueError(f"Two orders of the same two or more pieces are needed, got {order} and {truth}.")
-    if len(set(found.tolist())) != len(found) or set(found.tolist()) != set(expected.tolist()):
+    places = {piece: place for place, piece in enumerate(truth)}
+    if len(set(order)) < len(order) or set(order) != set(places):
         raise ValueError(f"An order names every piece once, got {order} for {truth}.")
-    return found, expected
+    return np.array([places[piece] for piece in order])
 
 
 def pairwise_accuracy(order: Sequence[int], truth: Sequence[int]) -> float:
     """Share of the n - 1 joins of an order that are right."""
-    found, expected = validate(order, truth)
-    right = set(zip(expected[:-1].tolist(), expected[1:].tolist(), strict=True))
-    return float(np.mean([pair in right for pair in zip(found[:-1].tolist(), found[1:].tolist(), strict=True)]))
+    return float(np.mean(np.diff(validate(order, truth)) == 1))
 
 
 def global_accuracy(order: Sequence[int], truth: Sequence[int]) -> float:
     """1 if the whole order is right, else 0."""
-    found, expected = validate(order, truth)
-    return float(np.array_equal(found, expected))
+    return float(np.all(np.diff(validate(order, truth)) == 1))
 
 
 def kendall_tau(order: Sequence[int], truth: Sequence[int]) -> float:
-    """Agreement of all pairs' directions, adjacent or not: 1 for the same order, -1 for the reverse."""
-    found, expected = validate(order, truth)
-    places = {piece: i for i, piece in enumerate(expected.tolist())}
-    ranks = np.array([places[piece] for piece in found.tolist()])
-    signs = np.sign(ranks[None, :] - ranks[:, None])[np.triu_indices(len(ranks), 1)]
-    return float(signs.mean())
+    """Kendall's rank correlation: 1 for the same order, -1 for the reverse."""
+    places = validate(order, truth)
+    return float(np.sign(places[None, :] - places[:, None])[np.triu_indices(len(places), 1)].mean())
 
 
 def longest_run(order: Sequence[int], truth: Sequence[int]) -> float:
-    """The longest stretch of pieces that follow each other as in the truth, as a share of all pieces."""
-    found, expected = validate(order, truth)
-    follows = dict(zip(expected[:-1].tolist(), expected[1:].tolist(), strict=True))
-    longest = length = 1
-    for before, after in zip(found[:-1].tolist(), found[1:].tolist(), strict=True):
-        length = length + 1 if follows.get(before) == after else 1
-        longest = max(longest, length)
-    return longest / len(found)
+    """The longest run of pieces that follow each other as in the truth, as a share of all pieces."""
+    wrong_joins = np.flatnonzero(np.diff(validate(order, truth)) != 1)
+    return float(np.diff([-1, *wrong_joins, len(order) - 1]).max()) / len(order)
 
 
 def position_error(order: Sequence[int], truth: Sequence[int]) -> float:
-    """How far a piece is from its place on average, as a share of the greatest distance, n - 1."""
-    found, expected = validate(order, truth)
-    places = {piece: i for i, piece in enumerate(expected.tolist())}
-    distances = [abs(i - places[piece]) for i, piece in enumerate(found.tolist())]
-    return float(np.mean(distances)) / (len(found) - 1)
+    """Mean distance of a piece from its place, as a share of the greatest distance, n - 1."""
+    places = validate(order, truth)
+    return float(np.mean(np.abs(places - np.arange(len(places))))) / (len(places) - 1)
 
 
 def evaluate(order: Sequence[int], truth: Sequence[int]) -> dict[str, float]:

@@ -1,9 +1,10 @@
 """Score matrix -> the order with the highest sum of consecutive scores, with a proof or a bound.
 
-Up to 15 pieces by dynamic programming over subsets; more by integer programming (see `tours.py`). Never a silent guess:
-`Order.bound` says what no order can exceed, and equals `value` where the order is proven to be the best.
+Up to 15 pieces by dynamic programming over subsets (Held and Karp), more as a travelling salesman problem. Never a
+silent guess: no order exceeds `Order.bound`, which equals `value` where the order is proven to be the best.
 """
 
+import graphlib
 import heapq
 import itertools
 from collections.abc import Collection, Iterator, Sequence
@@ -12,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-EXACT_LIMIT = 15  # pieces up to which all subsets are gone through
+EXACT_LIMIT = 15  # pieces up to which dynamic programming is used
 TOLERANCE = 1e-9
-CERTAIN = 1e-7  # as near to "no" and "yes" as a probability in single precision comes
+CERTAIN = 1e-7  # probabilities are clipped to [CERTAIN, 1 - CERTAIN], the resolution of float32
 
 
 class Order(NamedTuple):
@@ -27,7 +28,7 @@ class Order(NamedTuple):
 
 @dataclass(frozen=True)
 class Rules:
-    """What an order must keep to: first and last piece, pairs (a, b) with a before b, pieces that may be left out."""
+    """Constraints on an order: first and last piece, pairs (a, b) with a before b, pieces that may be left out."""
 
     first: int | None = None
     last: int | None = None
@@ -36,8 +37,7 @@ class Rules:
 
     def validate(self, n: int) -> None:
         """A ValueError names the rule that no order of n pieces can keep."""
-        named = [self.first, self.last, *self.optional, *itertools.chain(*self.before)]
-        for piece in named:
+        for piece in (self.first, self.last, *self.optional, *itertools.chain(*self.before)):
             if piece is not None and not 0 <= piece < n:
                 raise ValueError(f"There is no piece {piece}; pieces are 0 to {n - 1}.")
         if self.first is not None and self.first == self.last and n - len(self.optional) > 1:
@@ -45,8 +45,11 @@ class Rules:
         for a, b in self.before:
             if a == b or b == self.first or a == self.last:
                 raise ValueError(f"Piece {a} cannot come before {b}: the other rules forbid it.")
-        if cycle := _cycle(n, self.before):
-            raise ValueError(f"The pieces {' before '.join(map(str, cycle))} go round in a circle.")
+        try:
+            graphlib.TopologicalSorter({b: [a for a, c in self.before if c == b] for _, b in self.before}).prepare()
+        except graphlib.CycleError as error:
+            cycle = " before ".join(map(str, error.args[1]))
+            raise ValueError(f"The pieces {cycle} go round in a circle.") from None
         for end, piece in (("first", self.first), ("last", self.last)):
             if piece in self.optional:
                 raise ValueError(f"Piece {piece} cannot be optional and the {end}.")
@@ -83,10 +86,17 @@ def best_order(
     optional: Collection[int] = (),
     seconds: float = 60.0,
 ) -> Order:
-    """The order with the highest sum of consecutive scores among those that keep to the rules.
+    """The order of n pieces with the highest sum of consecutive scores, [n, n].
 
-    Of equally good orders the first in the alphabet, up to 15 pieces. More pieces may take up to `seconds`; if that is
-    not enough, the best order found comes with a bound above its value.
+    Of equally good orders the lexicographically first, up to 15 pieces; of more, the best that was found in time.
+
+    Args:
+        scores: how well piece b (column) follows piece a (row).
+        first: the piece that every order begins with.
+        last: the piece that every order ends with.
+        before: pairs (a, b) where a comes anywhere before b.
+        optional: pieces that may be left out.
+        seconds: time limit for more than 15 pieces; when it is over, the bound may be above the value.
     """
     scores = validate(scores)
     rules = Rules(first, last, tuple(before), frozenset(optional))
@@ -108,31 +118,35 @@ def top_orders(
     before: Collection[tuple[int, int]] = (),
     optional: Collection[int] = (),
 ) -> list[Order]:
-    """The k best orders that keep to the rules, best first; up to 15 pieces."""
+    """The k best orders, best first, of up to 15 pieces; see `best_order` for scores and rules."""
     scores = validate(scores)
     if len(scores) > EXACT_LIMIT:
-        raise ValueError(f"The k best orders are found for up to {EXACT_LIMIT} pieces, got {len(scores)}.")
+        raise ValueError(f"The k best orders are computed for up to {EXACT_LIMIT} pieces, got {len(scores)}.")
     rules = Rules(first, last, tuple(before), frozenset(optional))
     rules.validate(len(scores))
     return list(itertools.islice(_orders_by_value(scores, rules), k))
 
 
 def _orders_by_value(scores: np.ndarray, rules: Rules) -> Iterator[Order]:
-    """All orders that keep to the rules, the best first.
+    """All orders that keep to the rules, the best first; among equals, the lexicographically first.
 
-    From the table of best completions the value of a beginning's best order is known, so the beginnings can be gone
-    through best first; among equals the one that comes first in the alphabet.
+    The table of best completions gives the value of the best order with a given prefix: a best-first search over
+    prefixes, as A* with an exact heuristic.
     """
     best = _best_completions(scores, rules)
     n = len(scores)
     queue: list[tuple[float, tuple[int, ...], float, int]] = []
+
+    def push(prefix: tuple[int, ...], value: float, pieces: int) -> None:
+        total = value + best[pieces, prefix[-1]]
+        if np.isfinite(total):  # rounded, so that sums that differ only by the order of adding are equal
+            heapq.heappush(queue, (round(-total, 10), prefix, value, pieces))
+
     required = sum(1 << piece for piece in range(n) if piece not in rules.optional)
     for pieces in range(1, 1 << n):
         if pieces & required == required:
-            for piece in range(n):
-                value = best[pieces, piece]
-                if np.isfinite(value) and rules.first in (None, piece):
-                    heapq.heappush(queue, (_rounded(-value), (piece,), 0.0, pieces))
+            for piece in range(n) if rules.first is None else [rules.first]:
+                push((piece,), 0.0, pieces)
     while queue:
         _, order, value, pieces = heapq.heappop(queue)
         rest = pieces ^ (1 << order[-1])
@@ -140,30 +154,22 @@ def _orders_by_value(scores: np.ndarray, rules: Rules) -> Iterator[Order]:
             yield Order(order, value, value)
             continue
         for piece in range(n):
-            if rest >> piece & 1 and np.isfinite(best[rest, piece]):
-                reached = value + scores[order[-1], piece]
-                total = reached + best[rest, piece]
-                heapq.heappush(queue, (_rounded(-total), (*order, piece), reached, rest))
-
-
-def _rounded(value: float) -> float:
-    """Sums that differ only by the order of adding are equal."""
-    return round(value, 10)
+            if rest >> piece & 1:
+                push((*order, piece), value + scores[order[-1], piece], rest)
 
 
 def _best_completions(scores: np.ndarray, rules: Rules) -> np.ndarray:
     """best[pieces, first]: the highest sum of an order of these pieces that begins with `first`; -inf if there is none.
 
-    Sets are bits. They are gone through by size, all of one size at once.
+    Sets of pieces are bit masks; all sets of one size are computed at once.
     """
     n = len(scores)
     best = np.full((1 << n, n), -np.inf)
-    ends = [rules.last] if rules.last is not None else range(n)
-    for piece in ends:
+    for piece in range(n) if rules.last is None else [rules.last]:
         best[1 << piece, piece] = 0.0
     sets = np.arange(1 << n)
     sizes = sum(sets >> bit & 1 for bit in range(n))
-    earlier = [sum(1 << a for a, b in set(rules.before) if b == piece) for piece in range(n)]  # not after a piece
+    earlier = [sum(1 << a for a, b in set(rules.before) if b == piece) for piece in range(n)]  # must precede it
     for size in range(2, n + 1):
         group = sets[sizes == size]
         for first in range(n):
@@ -172,26 +178,14 @@ def _best_completions(scores: np.ndarray, rules: Rules) -> np.ndarray:
     return best
 
 
-def _cycle(n: int, before: Collection[tuple[int, int]]) -> list[int]:
-    """Pieces that would each have to come before the next, and the last before the first; empty if there are none."""
-    left, after = set(range(n)), {piece: {b for a, b in before if a == piece} for piece in range(n)}
-    while free := {piece for piece in left if not after[piece] & left}:
-        left -= free
-    if not left:
-        return []
-    walk = [min(left)]
-    while walk.count(walk[-1]) < 2:
-        walk.append(min(after[walk[-1]] & left))
-    return walk[walk.index(walk[-1]) :]
-
-
 def value_of(scores: np.ndarray, order: Sequence[int]) -> float:
     """The sum of consecutive scores of an order."""
-    return float(sum(scores[a, b] for a, b in itertools.pairwise(order)))
+    pieces = np.array(order, int)
+    return float(scores[pieces[:-1], pieces[1:]].sum())
 
 
 def greedy(scores: np.ndarray) -> Order:
-    """Join the two ends with the highest score that is left, again and again: what most tools do, for comparison."""
+    """Join the two ends with the highest score that is left, again and again: a greedy order, for comparison."""
     scores = validate(scores)
     n = len(scores)
     head = list(range(n))  # of the chain that ends with a piece
@@ -213,9 +207,9 @@ def greedy(scores: np.ndarray) -> Order:
 
 
 def likeliest(probabilities: np.ndarray) -> Order:
-    """The order that makes all answers together most probable, whatever the pair: yes where two follow, no elsewhere.
+    """The order of maximum likelihood: consecutive pairs are positive, all other pairs negative.
 
-    A "no" is said to every pair but the consecutive ones, so that is the highest sum of consecutive log odds.
+    It is the order with the highest sum of consecutive log odds.
     """
     sure = np.clip(validate(probabilities), CERTAIN, 1 - CERTAIN)
     return best_order(np.log(sure) - np.log1p(-sure))

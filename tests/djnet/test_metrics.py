@@ -17,11 +17,11 @@ def test_the_papers_example():
 @given(ORDERS)
 def test_bounds_and_the_perfect_order(orders):
     order, truth = orders
-    found = metrics.evaluate(order, truth)
-    assert all(-1 <= value <= 1 for value in found.values())
-    assert (found["global_accuracy"] == 1) == (found["pairwise_accuracy"] == 1) == (list(order) == list(truth))
+    values = metrics.evaluate(order, truth)
+    assert all(-1 <= value <= 1 for value in values.values())
+    assert (values["global_accuracy"] == 1) == (values["pairwise_accuracy"] == 1) == (list(order) == list(truth))
     perfect = metrics.evaluate(truth, truth)
-    assert perfect == {name: 0.0 if name == "position_error" else 1.0 for name in found}
+    assert perfect == {name: 0.0 if name == "position_error" else 1.0 for name in values}
 
 
 @given(ORDERS)
