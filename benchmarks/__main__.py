@@ -1,36 +1,30 @@
-"""Run every benchmark, print one table and keep it in results/speed.csv: `python -m benchmarks [name ...]`."""
+"""Run benchmarks, print one table and keep it in results/speed.csv: `python -m benchmarks [name ...]`."""
 
-import csv
-import os
-import sys
+import importlib
 from pathlib import Path
+from typing import Any
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+import pandas as pd
 
-from benchmarks import downbeat_speed, medley_speed, ordering_speed, preprocessing_speed, training_speed
-from benchmarks.measure import HEADER, Line
+from benchmarks.measure import Line
+from djnet.cli import job
+from djnet.errors import UserError
 from djnet.files import whole_file
-from experiments.checkpoints import commit
 
 TABLE = Path(__file__).parents[1] / "results" / "speed.csv"
-COLUMNS = ("benchmark", "what", "measured", "unit", "goal", "detail", "commit")
-
-BENCHMARKS = {
-    "preprocessing": preprocessing_speed.lines,
-    "downbeats": downbeat_speed.lines,
-    "training": training_speed.lines,
-    "ordering": ordering_speed.lines,
-    "medley": medley_speed.lines,
-}
+BENCHMARKS = ("preprocessing", "downbeats", "training", "ordering", "medley")
 
 
-def main(names: list[str]) -> None:
+def main(given: Any, *names: str) -> None:
+    """Run the benchmarks with these names, or all."""
+    del given
     if unknown := set(names) - set(BENCHMARKS):
-        sys.exit(f"Unknown benchmark {min(unknown)!r}; there are {', '.join(BENCHMARKS)}.")
-    print(HEADER)
+        raise UserError(f"Unknown benchmark {min(unknown)!r}; there are {', '.join(BENCHMARKS)}.")
+    job.import_quietly("tensorflow")
+    print("| what | measured | goal | in this run |\n|---|---|---|---|")
     for name in names or BENCHMARKS:
         lines = []
-        for line in BENCHMARKS[name]():
+        for line in importlib.import_module(f"benchmarks.{name}").lines():
             print(line, flush=True)
             lines.append(line)
         keep(name, lines)
@@ -38,19 +32,17 @@ def main(names: list[str]) -> None:
 
 def keep(name: str, lines: list[Line]) -> None:
     """Put the lines of a benchmark into the table, in place of its older ones."""
-    rows: list[tuple[str, ...]] = [
-        (name, line.name, f"{line.value:.3g}", line.unit, line.goal, line.detail, commit()) for line in lines
-    ]
-    old: list[tuple[str, ...]] = []
+    from experiments.checkpoints import commit
+
+    rows = pd.DataFrame(lines).assign(measured=[f"{line.measured:.3g}" for line in lines], commit=commit())
+    rows.insert(0, "benchmark", name)
     if TABLE.exists():
-        with open(TABLE, newline="") as file:
-            old = [tuple(row) for row in list(csv.reader(file))[1:] if row[0] != name]
-    ranked = sorted(old + rows, key=lambda row: list(BENCHMARKS).index(row[0]))
-    with whole_file(TABLE) as partial, open(partial, "w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows(ranked)
+        old = pd.read_csv(TABLE, dtype=str, keep_default_na=False)
+        rows = pd.concat([old[old.benchmark != name], rows])
+    rows = rows.sort_values("benchmark", key=lambda column: column.map(BENCHMARKS.index), kind="stable")
+    with whole_file(TABLE) as partial:
+        rows.to_csv(partial, index=False)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    job.run(main, lambda: None, "NAME...")

@@ -1,0 +1,43 @@
+"""The stages of a medley: analysis, scoring and rendering, in seconds of music a second."""
+
+import itertools
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import djnet
+from benchmarks.measure import Line, music, seconds
+from djnet import audio
+from djnet.medley import analysis, arrange, mix
+
+SONGS = 6
+RATE = "s of music a second"
+
+
+def lines() -> Iterator[Line]:
+    """Each stage by itself; both cores for the analysis, as the command does it."""
+    paths = [track.path for track in music().tracks[:SONGS]]
+    with tempfile.TemporaryDirectory() as folder:
+        analysis.analyse(paths[:2], Path(folder))  # compiles, and starts the workers
+        cold = seconds(analysis.analyse, paths, Path(folder, "cold"), repeats=1)
+        warm = seconds(analysis.analyse, paths, Path(folder, "cold"))
+        songs, _ = analysis.analyse(paths, Path(folder, "cold"))
+    yield Line("medley: analysis of whole songs, two at once", sum(song.seconds for song in songs) / cold, RATE)
+    yield Line("the same, songs that are in the cache: times as fast", cold / warm, "x")
+
+    options = [arrange.candidates(song, 16.0, 3) for song in songs]
+    clips = list(itertools.chain(*options))
+    mels = [clip.mel for clip in clips]
+    scorer = djnet.load("sen-downbeat")
+    scorer.scores(mels)
+    spent = seconds(scorer.scores, mels)
+    pairs = f"{len(mels) * (len(mels) - 1) / spent:.0f} pairs a second"
+    total = sum(clip.span.end - clip.span.start for clip in clips)
+    yield Line("medley: scoring all pairs", total / spent, RATE, "", pairs)
+
+    parts = []
+    for clip in (candidates[0] for candidates in options):
+        samples = audio.load_stereo(clip.song.path, clip.span.start, clip.span.end - clip.span.start, mix.RATE_HZ)
+        parts.append(clip.part(samples, clip.span.start))
+    length = mix.render(parts).cuts[-1]
+    yield Line("medley: rendering", length / seconds(mix.render, parts), RATE)
