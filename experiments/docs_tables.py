@@ -1,7 +1,7 @@
-"""Write the tables in README.md and other documents from results/*.csv, between their marks: `make readme-tables`."""
+"""Write the tables of README.md and docs/ from results/*.csv, between their marks: `make docs-tables`."""
 
 import csv
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,110 +10,150 @@ from djnet.errors import UserError
 from djnet.files import whole_file
 
 ROOT = Path(__file__).parents[1]
-CARD = ("continuity", "sen")
+PROTOCOLS = ("centred", "trimmed", "overlapping")  # the first two: fragments that share no samples
+OLD_PROTOCOLS = {"isolated": "trimmed"}  # as older rows call it
+Row = dict[str, str]
 
 
-def speed_table(rows: list[dict[str, str]]) -> list[str]:
-    """What `make bench` measured."""
-    lines = ["| what | measured | goal | in that run |", "|---|---|---|---|"]
-    return lines + [
-        f"| {row['what']} | {row['measured']} {row['unit']} | {row['goal']} | {row['detail']} |" for row in rows
-    ]
+def summary_table(rows: list[Row]) -> list[str]:
+    """SEN in the three games beside the paper's numbers and continuity: a line a game and cut, from table 4."""
+    played = sorted(_played(rows), key=lambda row: (PROTOCOLS.index(row["protocol"]), int(row["seed"] or 0)))
+
+    def first(**values: str) -> Row | None:
+        """The first row with these values: of the first protocol and seed, of a run without changes."""
+        return next((row for row in played if row | values == row and not row.get("differs")), None)
+
+    cells = []
+    for game in ("jigsaw", "sequencing", "medley"):
+        for cut in ("fixed", "downbeat"):
+            if sen := first(game=game, segmentation=cut, method="sen"):
+                setting = {name: sen[name] for name in ("game", "corpus_hash", "protocol")}
+                continuity = first(**setting, segmentation=cut if game == "jigsaw" else "", method="continuity")
+                cells.append([game, cut, _ours(sen), _paper(sen), _ours(continuity), sen["puzzles"]])
+    heads = ["game", "SEN trained on cuts", "SEN", "SEN in the paper", "continuity", "puzzles"]
+    return _table(heads, cells) if cells else ["Not played yet: `make evaluate`."]
 
 
-def results_table(rows: list[dict[str, str]]) -> list[str]:
+def results_table(rows: list[Row]) -> list[str]:
     """A table of the paper: ours with its interval beside the paper's; rows of one setting under one heading.
 
     The interval is that of the global accuracy in jigsaws, of the pairwise one in the other games.
     Rows that differ only in their seed are one line: the first one's numbers, and what the others reach.
     """
     lines = []
-    for setting, here in _grouped([row for row in rows if row["global"]], _setting).items():
+    for setting, here in _grouped(_played(rows), _setting).items():
         here.sort(key=lambda row: int(row["seed"] or 0))
-        same = list(_grouped(here, lambda row: (row["game"], row["segmentation"], row["n"], row["method"])).values())
         heads = ["game", "cut", "n", "method", "ours", "95%", "puzzles", "paper"]
-        heads += ["other seeds"] if any(len(seeds) > 1 for seeds in same) else []
-        lines += ["", f"{setting}:", "", f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
-        for row, *others in same:
-            paper = (
-                f"{float(row['paper_pairwise']):.3f} ({float(row['paper_global']):.3f})" if row["paper_global"] else ""
-            )
+        cells = []
+        for row, *others in _by_seed(here):
             measure = "global" if row["game"] == "jigsaw" else "pairwise"  # hardly a medley is all in order
-            spread = f"{float(row[f'{measure}_low']):.3f} to {float(row[f'{measure}_high']):.3f}"
-            cells = [row[name] for name in ("game", "segmentation", "n", "method")]
-            cells += [_ours(row), spread, row["puzzles"], paper, ", ".join(map(_ours, others))]
-            lines.append(f"| {' | '.join(cells[: len(heads)])} |")
+            interval = f"{float(row[f'{measure}_low']):.3f} to {float(row[f'{measure}_high']):.3f}"
+            line = [row["game"], row["segmentation"], row["n"], _method(row), _ours(row), interval, row["puzzles"]]
+            cells.append([*line, _paper(row), ", ".join(map(_ours, others))])
+        if any(line[-1] for line in cells):
+            heads.append("other seeds")
+        lines += ["", f"{setting}:", *_table(heads, [line[: len(heads)] for line in cells])[:-1]]
     return [*lines, ""] if lines else ["Not played yet: `make evaluate`."]
 
 
-def card_table(rows: list[dict[str, str]]) -> list[str]:
-    """What the shipped networks reach, beside what needs no network."""
-    return results_table([row for row in rows if row["method"] in CARD and row["protocol"] == "isolated"])
+def _by_seed(rows: list[Row]) -> list[list[Row]]:
+    """Rows that differ in their seed only, together; a second run with the same seed is a line of its own."""
+    lines: list[list[Row]] = []
+    for same in _grouped(rows, lambda row: (row["game"], row["segmentation"], row["n"], _method(row))).values():
+        while same:
+            by_seed = _grouped(same, lambda row: row["seed"])
+            lines.append([first for first, *_ in by_seed.values()])
+            same = [row for _, *others in by_seed.values() for row in others]
+    return lines
 
 
-def boundary_table(rows: list[dict[str, str]]) -> list[str]:
+def shipped_table(rows: list[Row]) -> list[str]:
+    """What the shipped networks reach where fragments share no samples, beside what needs no network."""
+    shipped = [row for row in rows if row["method"] in ("continuity", "sen")]
+    return results_table([row for row in shipped if row["protocol"] != "overlapping"])
+
+
+def boundary_table(rows: list[Row]) -> list[str]:
     """Music taken away at the cuts: a row a method, a column a gap."""
-    played = [row for row in rows if row["global"]]
+    played = _played(rows)
     gaps = sorted({float(row["gap"] or 0) for row in played})
     lines = []
     for setting, here in _grouped(played, _setting).items():
-        heads = ["method", *(f"{gap:g} s" for gap in gaps)]
-        lines += ["", f"{setting}:", "", f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
-        for method, same in _grouped(here, lambda row: row["method"]).items():
-            found = {float(row["gap"] or 0): row for row in same}
-            lines.append(f"| {' | '.join([method, *(_ours(found[gap]) if gap in found else '' for gap in gaps)])} |")
+        cells = []
+        for (method, seed, _), same in _grouped(here, lambda row: (_method(row), row["seed"], row.get("run"))).items():
+            by_gap = {float(row["gap"] or 0): row for row in same}
+            name = method if seed in ("", "0") else f"{method}, seed {seed}"
+            cells.append([name, *(_ours(by_gap.get(gap)) for gap in gaps)])
+        lines += ["", f"{setting}:", *_table(["method", *(f"{gap:g} s" for gap in gaps)], cells)[:-1]]
     return [*lines, ""] if lines else ["Not played yet: `make reproduce`."]
 
 
-def study_table(rows: list[dict[str, str]]) -> list[str]:
+def study_table(rows: list[Row]) -> list[str]:
     """Ways to train, the longest trained and then the best first; the last columns are other music."""
-    other = list(rows[0])[list(rows[0]).index("valid_global_6") + 1 :] if rows else []
-    heads = ["changed", "passes", "n = 3", "best after", "n = 6", *(f"{name}, n = 3" for name in other)]
-    lines = ["", f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
+    columns = list(rows[0]) if rows else ["valid_global_6"]
+    other = columns[columns.index("valid_global_6") + 1 :]
+    heads = ["changed", "epochs", "n = 3", "best after", "n = 6", *(f"{name}, n = 3" for name in other)]
+    cells = []
     for row in sorted(rows, key=lambda row: (-int(row["epochs"]), -float(row["valid_global"]))):
-        cells = [
-            row["variant"],
-            row["epochs"],
-            f"{float(row['valid_pairwise']):.3f} ({float(row['valid_global']):.3f})",
-        ]
-        cells += [
-            row["best_epoch"],
-            *(f"{float(row[name]):.3f}" if row[name] else "" for name in ("valid_global_6", *other)),
-        ]
-        lines.append(f"| {' | '.join(cells)} |")
-    return [*lines, ""]
+        accuracies = [f"{float(row[name]):.3f}" if row[name] else "" for name in ("valid_global_6", *other)]
+        cells.append([row["variant"], row["epochs"], _ours(row, "valid_"), row["best_epoch"], *accuracies])
+    return _table(heads, cells)
 
 
-def _grouped(rows: Iterable[dict[str, str]], key: Callable[[dict[str, str]], Any]) -> dict[Any, list[dict[str, str]]]:
+def speed_table(rows: list[Row]) -> list[str]:
+    """What `make bench` measured."""
+    cells = [[row["what"], f"{row['measured']} {row['unit']}", row["goal"], row["detail"]] for row in rows]
+    return _table(["what", "measured", "goal", "in that run"], cells)
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """The lines of a Markdown table, with an empty one before and after."""
+    lines = [f"| {' | '.join(cells)} |" for cells in (heads, *rows)]
+    return ["", lines[0], "|" + "---|" * len(heads), *lines[1:], ""]
+
+
+def _grouped(rows: Iterable[Row], key: Callable[[Row], Any]) -> dict[Any, list[Row]]:
     """Rows by what they have in common, in the order in which it is first seen."""
-    found: dict[Any, list[dict[str, str]]] = {}
+    groups: dict[Any, list[Row]] = {}
     for row in rows:
-        found.setdefault(key(row), []).append(row)
-    return found
+        groups.setdefault(key(row), []).append(row)
+    return groups
 
 
-def _ours(row: dict[str, str]) -> str:
-    return f"{float(row['pairwise']):.3f} ({float(row['global']):.3f})"
+def _played(rows: Iterable[Row]) -> list[Row]:
+    """The rows with a result, their protocols by today's names."""
+    return [row | {"protocol": OLD_PROTOCOLS.get(row["protocol"], row["protocol"])} for row in rows if row["global"]]
 
 
-def _setting(row: dict[str, str]) -> str:
+def _ours(row: Row | None, prefix: str = "") -> str:
+    """Pairwise (global) accuracy; nothing where there is no row."""
+    return f"{float(row[f'{prefix}pairwise']):.3f} ({float(row[f'{prefix}global']):.3f})" if row else ""
+
+
+def _paper(row: Row) -> str:
+    return _ours(row, "paper_") if row["paper_global"] else ""
+
+
+def _method(row: Row) -> str:
+    """The method, and in what its run differs from the published ones."""
+    return f"{row['method']}, {row['differs']}" if row.get("differs") else row["method"]
+
+
+def _setting(row: Row) -> str:
     return f"{row['corpus']} ({row['corpus_hash']}), {row['protocol']}"
 
 
-Tables = dict[str, tuple[str, Callable[[list[dict[str, str]]], list[str]]]]
-
-# By mark in the README: the table in results/ and how to write it.
-TABLES: Tables = {
-    "table2": ("table2.csv", results_table),
-    "boundary": ("boundary.csv", boundary_table),
-    "table4": ("table4.csv", results_table),
-    "transfer": ("transfer.csv", results_table),
-    "study": ("study.csv", study_table),
-    "speed": ("speed.csv", speed_table),
-}
-DOCUMENTS: dict[str, Tables] = {
-    "README.md": TABLES,
-    "djnet/weights/README.md": {"jigsaw": ("table3.csv", card_table), "transfer": ("transfer.csv", card_table)},
+TABLES = ("table2", "table3", "table4", "table5", "transfer")
+# By document and mark: the table in results/ and how to write it.
+DOCUMENTS: dict[str, dict[str, tuple[str, Callable[[list[Row]], list[str]]]]] = {
+    "README.md": {"summary": ("table4.csv", summary_table)},
+    "docs/results.md": {
+        **{name: (f"{name}.csv", results_table) for name in TABLES},
+        "boundary": ("boundary.csv", boundary_table),
+    },
+    "docs/study.md": {"study": ("study.csv", study_table)},
+    "docs/speed.md": {"speed": ("speed.csv", speed_table)},
+    "djnet/weights/README.md": {"jigsaw": ("table3.csv", shipped_table), "transfer": ("transfer.csv", shipped_table)},
 }
 
 
@@ -124,13 +164,11 @@ def filled(text: str, folder: Path, document: str = "README.md") -> str:
         if begin not in text or end not in text:
             raise UserError(f"{document} has no marks {begin} and {end} for the table of {name}.")
         before, rest = text.split(begin, 1)
-        _, after = rest.split(end, 1)
-        path = folder / name
         lines = [f"results/{name} is missing."]
-        if path.exists():
-            with open(path, newline="", encoding="utf-8") as file:
+        if (folder / name).exists():
+            with open(folder / name, newline="", encoding="utf-8") as file:
                 lines = write(list(csv.DictReader(file)))
-        text = "\n".join([before + begin, *lines, end + after])
+        text = "\n".join([before + begin, *lines, end + rest.split(end, 1)[1]])
     return text
 
 

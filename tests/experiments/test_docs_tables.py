@@ -5,7 +5,16 @@ from pathlib import Path
 import pytest
 
 from djnet.errors import UserError
-from experiments.docs_tables import DOCUMENTS, ROOT, boundary_table, card_table, filled, results_table, study_table
+from experiments.docs_tables import (
+    DOCUMENTS,
+    ROOT,
+    boundary_table,
+    filled,
+    results_table,
+    shipped_table,
+    study_table,
+    summary_table,
+)
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = sorted(
@@ -24,13 +33,13 @@ def _results_are_as_committed() -> bool:
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_the_tables_are_those_of_the_results(name):
     text = (ROOT / name).read_text(encoding="utf-8")
-    assert filled(text, ROOT / "results", name) == text, "run: make readme-tables"
+    assert filled(text, ROOT / "results", name) == text, "run: make docs-tables"
 
 
 def test_a_missing_table_and_a_missing_mark_are_said(tmp_path):
-    assert "results/speed.csv is missing." in filled(README, tmp_path)
-    with pytest.raises(UserError, match="no marks <!-- table2 -->"):
-        filled("nothing", tmp_path)
+    assert "results/speed.csv is missing." in filled("<!-- speed -->\n<!-- /speed -->", tmp_path, "docs/speed.md")
+    with pytest.raises(UserError, match=r"docs/study\.md has no marks <!-- study --> and <!-- /study -->"):
+        filled("nothing", tmp_path, "docs/study.md")
 
 
 def test_the_readme_is_one_page():
@@ -60,24 +69,56 @@ def _headings(path: Path) -> set[str]:
     return {re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
+ROW = dict.fromkeys(("segmentation", "n", "method", "puzzles", "corpus_hash"), "x") | {"game": "jigsaw", "seed": "0"}
+ROW |= {"corpus": "free-small", "protocol": "trimmed", "pairwise": "0.91234", "global": "0.8", "global_low": "0.7"}
+ROW |= {"global_high": "0.9", "paper_pairwise": "0.996", "paper_global": "0.994"}
+SHOWN = "0.912 (0.800) | 0.700 to 0.900 | x | 0.996 (0.994)"
+
+
 def test_a_table_of_results_shows_what_was_played():
-    row = dict.fromkeys(("segmentation", "n", "method", "puzzles", "corpus_hash"), "x") | {"game": "jigsaw"}
-    row |= {"corpus": "free-small", "protocol": "isolated", "pairwise": "0.91234", "global": "0.8", "global_low": "0.7"}
-    row |= {"global_high": "0.9", "paper_pairwise": "0.996", "paper_global": "0.994", "seed": "0"}
-    lines = results_table([row, row | {"global": "", "method": "not played"}])
-    assert "| jigsaw | x | x | x | 0.912 (0.800) | 0.700 to 0.900 | x | 0.996 (0.994) |" in lines
-    assert not any("not played" in line for line in lines)
-    lines = results_table([row, row | {"method": "sn"}, row | {"global": "0.81", "seed": "1"}])
-    assert "| jigsaw | x | x | x | 0.912 (0.800) | 0.700 to 0.900 | x | 0.996 (0.994) | 0.912 (0.810) |" in lines
-    assert "| jigsaw | x | x | sn | 0.912 (0.800) | 0.700 to 0.900 | x | 0.996 (0.994) |  |" in lines
-    assert not any("| sn |" in line for line in card_table([row | {"method": "sen"}, row | {"method": "sn"}]))
-    medley = row | {"game": "medley", "pairwise_low": "0.85", "pairwise_high": "0.95"}
+    lines = results_table([ROW, ROW | {"global": "", "method": "not played"}])
+    assert f"| jigsaw | x | x | x | {SHOWN} |" in lines and not any("not played" in line for line in lines)
+    lines = results_table([ROW, ROW | {"method": "sn"}, ROW | {"global": "0.81", "seed": "1"}])
+    assert f"| jigsaw | x | x | x | {SHOWN} | 0.912 (0.810) |" in lines
+    assert f"| jigsaw | x | x | sn | {SHOWN} |  |" in lines
+    shipped = shipped_table([ROW | {"method": method} for method in ("sen", "sn")])
+    assert not any("| sn |" in line for line in shipped) and any("| sen |" in line for line in shipped)
+    medley = ROW | {"game": "medley", "pairwise_low": "0.85", "pairwise_high": "0.95"}
     assert "| medley | x | x | x | 0.912 (0.800) | 0.850 to 0.950 | x | 0.996 (0.994) |" in results_table([medley])
     assert results_table([]) == ["Not played yet: `make evaluate`."]
 
 
+def test_runs_that_differ_in_more_than_the_seed_have_lines_of_their_own():
+    first, second = ROW | {"run": "a", "differs": ""}, ROW | {"run": "b", "differs": "", "seed": "1"}
+    again, longer = ROW | {"run": "c", "differs": ""}, ROW | {"run": "d", "differs": "80 epochs", "seed": "2"}
+    lines = [line for line in results_table([first, second, again, longer]) if line.startswith("| jigsaw")]
+    assert lines == [
+        f"| jigsaw | x | x | x | {SHOWN} | 0.912 (0.800) |",
+        f"| jigsaw | x | x | x | {SHOWN} |  |",
+        f"| jigsaw | x | x | x, 80 epochs | {SHOWN} |  |",
+    ]
+
+
+def test_an_old_name_of_a_protocol_is_the_same_setting():
+    lines = results_table([ROW | {"protocol": "isolated"}, ROW | {"method": "sn"}])
+    assert [line for line in lines if line.endswith(":")] == ["free-small (x), trimmed:"]
+
+
+def test_the_summary_has_a_line_a_game_and_cut():
+    sen = ROW | {"method": "sen", "n": "8"}
+    rows = [sen | {"game": game, "segmentation": cut} for game in ("jigsaw", "medley") for cut in ("fixed", "downbeat")]
+    rows += [ROW | {"method": "continuity", "game": "medley", "segmentation": "", "global": "0.1"}]
+    rows += [row | {"protocol": "overlapping", "global": "1.0"} for row in rows]
+    assert [line for line in summary_table(rows[::-1]) if "0." in line] == [
+        "| jigsaw | fixed | 0.912 (0.800) | 0.996 (0.994) |  | x |",
+        "| jigsaw | downbeat | 0.912 (0.800) | 0.996 (0.994) |  | x |",
+        "| medley | fixed | 0.912 (0.800) | 0.996 (0.994) | 0.912 (0.100) | x |",
+        "| medley | downbeat | 0.912 (0.800) | 0.996 (0.994) | 0.912 (0.100) | x |",
+    ]
+
+
 def test_a_table_of_gaps_has_a_column_a_gap():
-    row = {"corpus": "free-small", "corpus_hash": "x", "protocol": "isolated", "method": "sen", "pairwise": "0.9"}
+    row = ROW | {"method": "sen", "pairwise": "0.9"}
     rows = [row | {"gap": "", "global": "0.8"}, row | {"gap": "0.5", "global": "0.6"}]
     lines = boundary_table([*rows, row | {"gap": "0.5", "global": "0.4", "method": "cin"}])
     assert "| method | 0 s | 0.5 s |" in lines
