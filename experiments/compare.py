@@ -33,34 +33,35 @@ def compare(old: Path, new: Path, level: float) -> tuple[pd.DataFrame, int]:
         a, b = before.loc[key], after.loc[key]
         row = dict(zip(KEY, key, strict=True)) | {"old": a["global"], "new": b["global"]}
         if a["global"] == "" or b["global"] == "":
-            lost = a["global"] != ""
-            rows.append(row | {"difference": "", "p_value": "", "verdict": "LOST" if lost else "not played"})
+            rows.append(row | {"verdict": "not played" if a["global"] == "" else "LOST"})
             continue
         difference = float(b["global"]) - float(a["global"])
         p_value = _paired(old, new, row) if difference else 1.0
         if p_value is None:
             p_value = _unpaired(a, b, difference)
-        sure = p_value < level
-        verdict = ("WORSE" if difference < 0 else "better") if sure else ("same" if not difference else "not sure")
+        verdict = "not sure" if difference else "same"
+        if p_value < level:
+            verdict = "WORSE" if difference < 0 else "better"
         rows.append(row | {"difference": f"{difference:+.4f}", "p_value": f"{p_value:.4f}", "verdict": verdict})
     alone = len(before) + len(after) - 2 * len(both)
-    return pd.DataFrame(rows, columns=[*KEY, "old", "new", "difference", "p_value", "verdict"]), alone
+    table = pd.DataFrame(rows, columns=[*KEY, "old", "new", "difference", "p_value", "verdict"])
+    return table.fillna(""), alone
 
 
 def _read(path: Path) -> pd.DataFrame:
     if not path.is_file():
         raise UserError(f"{path}: there is no such file.")
     table = read(path)
-    needed = [*KEY, "global", "global_low", "global_high"]
-    if missing := [name for name in needed if name not in table.columns]:
-        raise UserError(f"{path}, line 1: is no table of results, it has no column {missing[0]!r}.")
+    for name in (*KEY, "global", "global_low", "global_high"):
+        if name not in table.columns:
+            raise UserError(f"{path}, line 1: is no table of results, it has no column {name!r}.")
     if (repeated := table.duplicated(KEY)).any():
         raise UserError(f"{path}, line {int(np.argmax(repeated)) + 2}: stands there twice.")
     return table
 
 
 def _paired(old: Path, new: Path, row: dict[str, str]) -> float | None:
-    """By the puzzles themselves, if both tables have their predictions and those are of the same puzzles."""
+    """McNemar's p-value, if both tables have their predictions and those are of the same puzzles."""
     name = predictions.file_name({column: row[column] for column in KEY})
     paths = [path.parent / "predictions" / name for path in (old, new)]
     if old.parent.resolve() == new.parent.resolve() or not all(path.is_file() for path in paths):
@@ -68,15 +69,15 @@ def _paired(old: Path, new: Path, row: dict[str, str]) -> float | None:
     (about_old, answers_old), (about_new, answers_new) = (predictions.read(path) for path in paths)
     if about_old["puzzles"] != about_new["puzzles"]:
         return None
-    solved = [
+    solved_old, solved_new = (
         np.array([metrics.global_accuracy(answer.order, answer.truth) for answer in answers])
-        for answers in (answers_new, answers_old)
-    ]
-    return mcnemar(*solved)
+        for answers in (answers_old, answers_new)
+    )
+    return mcnemar(solved_new, solved_old)
 
 
 def _unpaired(a: pd.Series, b: pd.Series, difference: float) -> float:
-    """By the widths of the two intervals."""
+    """The p-value of a difference (z-test), from the widths of the two confidence intervals."""
     first, second = ((float(row["global_high"]) - float(row["global_low"])) / _WIDTH for row in (a, b))
     spread = float(np.hypot(first, second))
     return float(2 * scipy.stats.norm.sf(abs(difference) / spread)) if spread else 0.0

@@ -5,7 +5,7 @@ The first line holds, behind a hash sign, what the answers were made with.
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from djnet.files import whole_file
 
 @dataclass(frozen=True)
 class Answer:
-    """What a method made of one puzzle; list-wise methods have no scores."""
+    """A method's answer to one puzzle; list-wise methods have no scores."""
 
     puzzle: str
     truth: tuple[int, ...]
@@ -28,35 +28,26 @@ class Answer:
 
 def file_name(key: dict[str, Any]) -> str:
     """A name for the answers of one cell."""
-    words = [re.sub(r"[^\w.+-]+", "_", str(value)) for value in key.values() if str(value)]
-    return "-".join(words) + ".csv"
+    return "-".join(re.sub(r"[^\w.+-]+", "_", str(value)) for value in key.values() if str(value)) + ".csv"
 
 
 def write(path: Path, about: dict[str, Any], answers: Sequence[Answer]) -> None:
     """Write the answers of a cell, whole or not at all."""
-    table = pd.DataFrame(
-        {
-            "puzzle": [answer.puzzle for answer in answers],
-            "truth": [_joined(answer.truth) for answer in answers],
-            "order": [_joined(answer.order) for answer in answers],
-            "scores": [
-                "" if answer.scores is None else _joined([f"{score:.5g}" for score in answer.scores.ravel()])
-                for answer in answers
-            ],
-        }
-    )
+    rows = []
+    for answer in answers:
+        scores = () if answer.scores is None else (f"{score:.5g}" for score in answer.scores.ravel())
+        rows.append((answer.puzzle, _joined(answer.truth), _joined(answer.order), _joined(scores)))
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as partial, open(partial, "w", newline="", encoding="utf-8", errors="surrogateescape") as out:
         out.write(f"# {json.dumps(about)}\n")
-        table.to_csv(out, index=False)
+        pd.DataFrame(rows, columns=["puzzle", "truth", "order", "scores"]).to_csv(out, index=False)
 
 
 def read(path: Path) -> tuple[dict[str, Any], list[Answer]]:
     """What `write` wrote; a ValueError names the file and the line that is wrong."""
     with open(path, newline="", encoding="utf-8", errors="surrogateescape") as file:
-        first = file.readline()
         try:
-            about = json.loads(first.removeprefix("# "))
+            about = json.loads(file.readline().removeprefix("# "))
         except ValueError:
             raise ValueError(f"{path}, line 1: does not say what the predictions were made with.") from None
         table = pd.read_csv(file, dtype=str, keep_default_na=False)
@@ -71,5 +62,5 @@ def read(path: Path) -> tuple[dict[str, Any], list[Answer]]:
     return about, answers
 
 
-def _joined(values: Sequence[Any]) -> str:
+def _joined(values: Iterable[Any]) -> str:
     return " ".join(map(str, values))

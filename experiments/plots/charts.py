@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 
 from djnet import constants
-from experiments.tables import VARIANT
+from experiments.docs_tables import OLD_PROTOCOLS
+from experiments.tables import REFERENCES, VARIANT
 
 # Okabe and Ito's colours, which colour-blind people can tell apart.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
@@ -20,6 +21,7 @@ METHODS = {  # the same colour in every figure
     "continuity": COLOURS[3],
     "random": COLOURS[5],
 }
+LEARNED = {"table2/": "equal cuts", "table5/": "ablations of SEN, downbeats"}  # experiments of the learning curves
 
 
 class MissingError(ValueError):
@@ -35,70 +37,72 @@ def new_figure(width: float, height: float) -> Any:
     return Figure(figsize=(width, height), layout="constrained")
 
 
+def _panels(titles: list[str], height: float, **options: Any) -> tuple[Any, list[Any]]:
+    """A figure with a panel of accuracies for each title."""
+    figure = new_figure(1 + 4 * len(titles), height)
+    panels = list(np.atleast_1d(figure.subplots(1, len(titles), sharey=True)))
+    for axes, title in zip(panels, titles, strict=True):
+        axes.set(title=title, ylim=(0, 1), **options)
+    return figure, panels
+
+
 def draw_sizes(table: pd.DataFrame) -> Any:
     """Global accuracy against n, ours and the paper's, from table 3."""
-    table = table[table["global"] != ""].assign(n=lambda rows: pd.to_numeric(rows.n))
-    settings = [
-        (cut, protocol)
-        for cut, protocol in (("fixed", "isolated"), ("downbeat", "isolated"), ("fixed", "overlapping"))
-        if ((table.segmentation == cut) & (table.protocol == protocol)).any()
-    ]
-    if not settings:
-        raise MissingError("table3.csv has no rows that were played")
-    figure = new_figure(1 + 4 * len(settings), 4)
-    panels = np.atleast_1d(figure.subplots(1, len(settings), sharey=True))
-    for axes, (cut, protocol) in zip(panels, settings, strict=True):
-        own = table[(table.segmentation == cut) & (table.protocol == protocol)].sort_values(["n", "seed"])
-        for method, colour in METHODS.items():
-            rows = own[own.method == method].drop_duplicates("n", keep="first")
-            if rows.empty:
-                continue
-            _with_interval(axes, rows.n, rows, colour, method)
-            told = rows[rows.paper_global != ""]
-            axes.plot(told.n, told.paper_global.astype(float), color=colour, linestyle=":", marker="x")
-        axes.set(title=f"{cut} cuts, {protocol}", xlabel="fragments", ylim=(0, 1), xticks=constants.JIGSAW_SIZES)
-    figure.axes[0].set_ylabel("global accuracy")
-    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6)
+    figure = _draw_accuracy(table, "n", "table3.csv", xlabel="fragments", xticks=constants.JIGSAW_SIZES)
     figure.suptitle("dotted: as the paper reports them", fontsize=9)
     return figure
 
 
-def _with_interval(axes: Any, places: pd.Series, rows: pd.DataFrame, colour: str, label: str) -> None:
-    """Global accuracy with its interval."""
-    value, low, high = (rows[name].astype(float) for name in ("global", "global_low", "global_high"))
-    axes.errorbar(places, value, [value - low, high - value], color=colour, marker="o", capsize=3, label=label)
-
-
 def draw_boundary(table: pd.DataFrame) -> Any:
-    """Global accuracy against the music taken away at the cuts, in both protocols."""
-    table = table[table["global"] != ""].assign(gap=lambda rows: pd.to_numeric(rows.gap).fillna(0.0))
-    if table.empty:
-        raise MissingError("boundary.csv has no rows that were played")
-    figure = new_figure(9, 4)
-    for axes, protocol in zip(figure.subplots(1, 2, sharey=True), ("isolated", "overlapping"), strict=True):
-        for method, colour in METHODS.items():
-            rows = table[(table.protocol == protocol) & (table.method == method)]
-            rows = rows.sort_values(["gap", "seed"]).drop_duplicates("gap", keep="first")
-            if rows.empty:
-                continue
-            _with_interval(axes, rows.gap, rows, colour, method)
-        axes.set(title=protocol, xlabel="seconds taken away on each side of a cut", ylim=(0, 1))
+    """Global accuracy for n = 3 against the music taken away at the cuts."""
+    figure = _draw_accuracy(table, "gap", "boundary.csv", xlabel="seconds taken away on each side of a cut")
     figure.axes[0].set_ylabel("global accuracy, n = 3")
-    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6)
     return figure
 
 
-def draw_learning(histories: dict[str, dict[str, pd.DataFrame]]) -> Any:
-    """Validation accuracy by epoch: a panel a group of runs, a line a run."""
-    if not histories:
+def _draw_accuracy(table: pd.DataFrame, x: str, name: str, **options: Any) -> Any:
+    """Global accuracy with its interval against a column: a panel a cut and protocol, a line a method (first seed)."""
+    table = table[table["global"] != ""].replace({"protocol": OLD_PROTOCOLS})
+    table = table.assign(**{x: pd.to_numeric(table[x]).fillna(0.0)}).sort_values([x, "seed"], kind="stable")
+    settings = {
+        f"{cut} cuts, {protocol}": rows
+        for (cut, protocol), rows in table.groupby(["segmentation", "protocol"])
+        if not rows.method.isin(REFERENCES).all()
+    }
+    if not settings:
+        raise MissingError(f"{name} has no rows that were played")
+    titles = sorted(settings, key=lambda title: ("overlapping" in title, "downbeat" in title, title))
+    figure, panels = _panels(titles, 4, **options)
+    for axes, title in zip(panels, titles, strict=True):
+        for method, colour in METHODS.items():
+            rows = settings[title][settings[title].method == method].drop_duplicates(x)
+            if rows.empty:
+                continue
+            value, low, high = (rows[name].astype(float) for name in ("global", "global_low", "global_high"))
+            errors = [value - low, high - value]
+            axes.errorbar(rows[x], value, errors, color=colour, marker="o", capsize=3, label=method)
+            paper = rows[rows.paper_global != ""]
+            axes.plot(paper[x], paper.paper_global.astype(float), color=colour, linestyle=":", marker="x")
+    panels[0].set_ylabel("global accuracy")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=6)
+    return figure
+
+
+def draw_learning(history: pd.DataFrame) -> Any:
+    """Validation accuracy by epoch: a panel a table and protocol, a line a run."""
+    history = history.replace({"protocol": OLD_PROTOCOLS})
+    settings = {
+        f"{name}, {protocol}": rows.assign(experiment=rows.experiment.str.removeprefix(prefix))
+        for prefix, name in LEARNED.items()
+        for protocol, rows in history[history.experiment.str.startswith(prefix)].groupby("protocol", sort=False)
+    }
+    if not settings:
         raise MissingError("there are no runs on these records")
-    figure = new_figure(1 + 4 * len(histories), 4.4)
-    panels = np.atleast_1d(figure.subplots(1, len(histories), sharey=True))
-    for axes, (title, runs) in zip(panels, histories.items(), strict=True):
-        for i, (name, rows) in enumerate(runs.items()):
+    figure, panels = _panels(list(settings), 4.4, xlabel="epoch")
+    for axes, rows in zip(panels, settings.values(), strict=True):
+        for i, (name, run) in enumerate(rows.groupby("experiment", sort=False)):
             style = "-" if i < len(COLOURS) else "--"
-            axes.plot(rows.epoch + 1, rows.valid_global, style, color=COLOURS[i % len(COLOURS)], label=name)
-        axes.set(title=title, xlabel="epoch", ylim=(0, 1))
+            axes.plot(run.epoch + 1, run.valid_global, style, color=COLOURS[i % len(COLOURS)], label=name)
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.legend(loc="lower right", fontsize=7, ncols=2)
     panels[0].set_ylabel("global accuracy, validation, n = 3")

@@ -16,17 +16,17 @@ def _write_run(runs, name, records, epochs, finished=True, **values):
     )
 
 
-def _lengths(panels):
-    return {title: {name: len(rows) for name, rows in runs.items()} for title, runs in panels.items()}
+def _lengths(history):
+    return history.groupby(["experiment", "protocol"]).size().to_dict()
 
 
 def test_what_is_kept_are_finished_runs_on_these_records_the_longest_of_each(records, tmp_path):
     for epochs, finished, of in ((1, True, records.origin), (2, True, records.origin), (3, False, records.origin)):
         _write_run(tmp_path, str(epochs), of, epochs, finished)
     _write_run(tmp_path, "other", "other", 4)
-    found = learning.histories(records, tmp_path)
-    assert _lengths(learning.by_panel(found, records)) == {"equal cuts, isolated": {"sen": 2}}
-    assert "pairs_per_second" not in found and set(found.corpus) == {"synthetic"}
+    history = learning.histories(records, tmp_path)
+    assert _lengths(history) == {("table2/sen", Run().protocol): 2}
+    assert "pairs_per_second" not in history and set(history.corpus) == {"synthetic"}
 
 
 def test_a_network_that_is_gone_stays_and_one_that_is_trained_anew_is_replaced(records, tmp_path):
@@ -37,5 +37,5 @@ def test_a_network_that_is_gone_stays_and_one_that_is_trained_anew_is_replaced(r
     learning.keep(path, learning.histories(records, tmp_path / "before"))
     _write_run(tmp_path / "after", "sen", records.origin, 3)
     learning.keep(path, learning.histories(records, tmp_path / "after"))
-    lengths = _lengths(learning.by_panel(learning.read(path), records))
-    assert lengths == {"equal cuts, isolated": {"sen": 3}, "equal cuts, overlapping": {"sen": 2}}
+    lengths = {("table2/sen", Run().protocol): 3, ("table2/sen", "overlapping"): 2}
+    assert _lengths(learning.read(path)) == lengths

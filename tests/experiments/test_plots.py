@@ -21,12 +21,12 @@ def _is_drawn(figure, tmp_path):
 
 def test_pictures_of_music_and_networks(records, clips, tmp_path):
     models = {name: build(name, "compact", **TINY) for name in ("sen", "sn")}
-    moments = records.mean, records.std
+    scale = records.mean, records.std
     for figure in (
         networks.draw_puzzle(clips[0]),
-        networks.draw_similarity(models["sen"], clips, *moments),
-        networks.draw_embeddings(models, clips, *moments),
-        networks.draw_feature_maps(models["sen"], clips[0], *moments),
+        networks.draw_similarity(models["sen"], clips, *scale),
+        networks.draw_embeddings(models, clips, *scale),
+        networks.draw_feature_maps(models["sen"], clips[0], *scale),
     ):
         _is_drawn(figure, tmp_path)
 
@@ -38,10 +38,15 @@ def _row(**values):
 
 def test_pictures_of_tables(tmp_path):
     sizes = pd.DataFrame([_row(n="3", paper_global="0.9"), _row(n="8"), _row(method="cin", **{"global": ""})])
-    _is_drawn(charts.draw_sizes(sizes), tmp_path)
+    figure = charts.draw_sizes(pd.concat([sizes, sizes.assign(protocol="overlapping")]))
+    assert [axes.get_title() for axes in figure.axes] == ["fixed cuts, trimmed", "fixed cuts, overlapping"]
+    _is_drawn(figure, tmp_path)
     _is_drawn(charts.draw_boundary(pd.DataFrame([_row(), _row(gap="0.5"), _row(method="continuity")])), tmp_path)
-    history = pd.DataFrame({"epoch": [0, 1], "valid_global": [0.2, 0.4]})
-    _is_drawn(charts.draw_learning({"equal cuts": {"sen": history, "sn": history}}), tmp_path)
+    history = pd.DataFrame({"experiment": "table2/sen", "epoch": [0, 1], "valid_global": [0.2, 0.4]})
+    protocols = [history.assign(protocol=protocol) for protocol in ("isolated", "trimmed", "overlapping")]
+    figure = charts.draw_learning(pd.concat(protocols))
+    assert [axes.get_title() for axes in figure.axes] == ["equal cuts, trimmed", "equal cuts, overlapping"]
+    _is_drawn(figure, tmp_path)
     scores = {"valid_global": 0.5, "accuracy": 0.6}
     base = {"variant": "base", "clips": 100, "epochs": 4} | scores
     half = {"variant": "half of the music", "clips": 50, "epochs": 8} | scores
@@ -53,7 +58,7 @@ def test_pictures_of_tables(tmp_path):
 
 
 def test_what_is_missing_is_said(records, tmp_path):
-    drawn = dict(figures.figures(records, tmp_path, tmp_path))
+    drawn = figures.figures(records, tmp_path, tmp_path)
     with pytest.raises(charts.MissingError, match="no finished run"):
         drawn["similarity"]()
     with pytest.raises(charts.MissingError, match=r"table3\.csv is missing: make evaluate"):
