@@ -1,23 +1,27 @@
 """Where the work of preprocessing runs: processes of this machine, a Dask cluster or a Ray cluster.
 
-An engine calls a function with every item and yields the answers as they come, in any order. It holds a few items for
-each worker at a time, so that answers do not pile up. The work of a worker that dies is done again by another; the
-machines need djnet installed and the music within reach (a shared disk, or an address such as s3://bucket/music).
+An engine calls a function with every item and yields the results as they come, in any order. It takes a new item only
+when a result is taken from it, so that results do not pile up when they are written more slowly than they are made
+(joblib's own generators do: they go through all items whether or not anybody reads). Work that is lost with a machine
+of a cluster is done again by another; the machines need djnet installed and the music within reach (a shared disk, or
+an address such as s3://bucket/music).
 """
 
+import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any
 
-import joblib
+from joblib.externals.loky import get_reusable_executor
 
 from djnet.errors import UserError
 
 NAMES = ("local", "dask", "ray")
 CONNECT_SECONDS = 10
 WORKER_SECONDS = 60  # until a cluster's first worker is there
-_HELD = 2  # items for each core that are under way at a time
+_ITEMS_PER_CORE = 2  # under way at a time
+_THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 Engine = Callable[[Callable[..., Any], Iterable[tuple]], Iterator[Any]]
 
@@ -34,17 +38,35 @@ def engine_for(name: str = "local", workers: int = 0, address: str = "") -> Engi
         raise UserError(f"--engine={name} needs {name}: .venv/bin/pip install 'djnet[{name}]' ({error}).") from error
 
 
+def _stream(submit: Callable[..., Future], cores: int, items: Iterable[tuple]) -> Iterator[Any]:
+    """Submit items and yield results, with a few items for each core under way."""
+    left = iter(items)
+    under_way = {submit(*item) for item in itertools.islice(left, _ITEMS_PER_CORE * max(1, cores))}
+    while under_way:
+        done, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+        for future in done:
+            yield future.result()
+            under_way |= {submit(*item) for item in itertools.islice(left, 1)}
+
+
 def _local(workers: int) -> Engine:
+    if workers == 1:
+        return itertools.starmap
+
     def run(function: Callable[..., Any], items: Iterable[tuple]) -> Iterator[Any]:
-        work = (joblib.delayed(function)(*item) for item in items)
-        held = _HELD * workers
-        yield from joblib.Parallel(workers, return_as="generator_unordered", pre_dispatch=held, batch_size=1)(work)
+        threads = str(max(1, (os.cpu_count() or 1) // workers))
+        pool = get_reusable_executor(workers, env=dict.fromkeys(_THREAD_LIMITS, threads))
+        try:
+            yield from _stream(lambda *item: pool.submit(function, *item), workers, items)
+        except BaseException:  # nobody waits for the rest
+            pool.shutdown(kill_workers=True)
+            raise
 
     return run
 
 
 def _dask(address: str) -> Engine:
-    from distributed import Client, as_completed
+    from distributed import Client
 
     try:
         client = Client(address or None, timeout=CONNECT_SECONDS, set_as_default=False)
@@ -52,21 +74,13 @@ def _dask(address: str) -> Engine:
         raise UserError(f"--scheduler={address}: no Dask scheduler answers there ({error}).") from error
 
     def run(function: Callable[..., Any], items: Iterable[tuple]) -> Iterator[Any]:
-        left = iter(items)
-
-        def start(item: tuple) -> Any:
-            return client.submit(function, *item, pure=False, retries=3)
-
         try:
             client.wait_for_workers(1, timeout=WORKER_SECONDS)
         except TimeoutError as error:
             start_some = f"start some with: .venv/bin/dask worker {address}"
             raise UserError(f"--scheduler={address}: the cluster has no worker; {start_some}") from error
-        held = _HELD * max(1, sum(client.ncores().values()))
-        under_way = as_completed([start(item) for item in islice(left, held)], loop=client.loop)
-        for future in under_way:
-            yield future.result()
-            under_way.update([start(item) for item in islice(left, 1)])
+        pool = client.get_executor(pure=False, retries=3)
+        return _stream(lambda *item: pool.submit(function, *item), sum(client.ncores().values()), items)
 
     return run
 
@@ -80,13 +94,8 @@ def _ray(address: str) -> Engine:
         raise UserError(f"--scheduler={address}: no Ray cluster answers there ({error}).") from error
 
     def run(function: Callable[..., Any], items: Iterable[tuple]) -> Iterator[Any]:
-        left = iter(items)
         remote = ray.remote(num_cpus=1, max_retries=3)(function)
-        held = _HELD * max(1, int(ray.cluster_resources().get("CPU", 1)))
-        under_way = [remote.remote(*item) for item in islice(left, held)]
-        while under_way:
-            (done,), under_way = ray.wait(under_way, num_returns=1)
-            under_way += [remote.remote(*item) for item in islice(left, 1)]
-            yield ray.get(done)
+        cores = int(ray.cluster_resources().get("CPU", 1))
+        return _stream(lambda *item: remote.remote(*item).future(), cores, items)
 
     return run
