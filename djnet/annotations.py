@@ -1,4 +1,4 @@
-"""Where the parts of a recording lie: sections of a song, clips of a medley.
+"""Where the sections of a song, or the clips of a medley, lie in a recording.
 
 Reads the AIST section files of RWC (start, end in hundredths of a second, label), plain CSV (start, end, label in
 seconds) and cue sheets. Errors name the file and the line.
@@ -12,6 +12,7 @@ from pathlib import Path
 from djnet.errors import UserError
 
 SHORTEST_SECONDS = 1.0
+_COLUMNS = ("start", "end", "label")
 
 
 class AnnotationError(UserError):
@@ -22,50 +23,69 @@ class AnnotationError(UserError):
 
 
 @dataclass(frozen=True)
-class Part:
-    """A section or a clip, in seconds."""
+class Section:
+    """A section of a song or a clip of a medley, in seconds."""
 
     start: float
     end: float
     label: str
 
+    @property
+    def seconds(self) -> float:
+        """How long it lasts."""
+        return self.end - self.start
 
-def read_parts(path: Path) -> list[Part]:
-    """The parts of a recording, by the kind of file: .csv, .cue, or AIST's .txt."""
+
+def read_sections(path: Path) -> list[Section]:
+    """The sections of a recording, by the kind of file: .csv, .cue, or AIST's .txt."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         line = path.read_bytes()[: error.start].count(b"\n") + 1
         raise AnnotationError(path, line, "is not UTF-8 text; save it in that encoding.") from error
-    read = {".csv": _read_csv, ".cue": _read_cue}.get(path.suffix.lower(), _read_aist)
-    numbered = read(path, text)
+    numbered = (_read_cue if path.suffix.lower() == ".cue" else _read_table)(path, text)
     if not numbered:
-        raise AnnotationError(path, 1, "has no parts.")
+        raise AnnotationError(path, 1, "has no sections.")
     previous = 0.0
-    for line, part in numbered:
-        if part.start < 0 or part.end <= part.start:
-            raise AnnotationError(path, line, f"a part cannot go from {part.start:g} s to {part.end:g} s.")
-        if part.start < previous - 1e-6:
-            raise AnnotationError(
-                path, line, f"begins at {part.start:g} s, before the part above it ends ({previous:g} s)."
-            )
-        previous = part.end if part.end != float("inf") else part.start
-    return [part for _, part in numbered]
+    for line, section in numbered:
+        start, end = section.start, section.end
+        if start < 0 or end <= start:
+            raise AnnotationError(path, line, f"a section cannot go from {start:g} s to {end:g} s.")
+        if start < previous - 1e-6:
+            reason = f"begins at {start:g} s, before the section above it ends ({previous:g} s)."
+            raise AnnotationError(path, line, reason)
+        previous = end if end != float("inf") else start
+    return [section for _, section in numbered]
 
 
-def join_short(parts: list[Part], shortest: float = SHORTEST_SECONDS) -> tuple[list[Part], int]:
-    """Join parts that are too short to their neighbour before (the first to the one after): -> parts, how many."""
-    kept: list[Part] = []
-    joined = 0
-    for part in parts:
-        if kept and (part.end - part.start < shortest or kept[-1].end - kept[-1].start < shortest):
-            short_first = kept[-1].end - kept[-1].start < shortest
-            label = part.label if short_first else kept[-1].label
-            kept[-1] = replace(kept[-1], end=part.end, label=label)
-            joined += 1
+def join_short(sections: list[Section], shortest: float = SHORTEST_SECONDS) -> tuple[list[Section], int]:
+    """Join sections that are too short to the one before (the first to the one after): -> sections, how many joined."""
+    kept: list[Section] = []
+    for section in sections:
+        if kept and min(kept[-1].seconds, section.seconds) < shortest:
+            label = section.label if kept[-1].seconds < shortest else kept[-1].label
+            kept[-1] = replace(kept[-1], end=section.end, label=label)
         else:
-            kept.append(part)
-    return kept, joined
+            kept.append(section)
+    return kept, len(sections) - len(kept)
+
+
+def _read_table(path: Path, text: str) -> list[tuple[int, Section]]:
+    """Plain CSV, or AIST's columns: without a header, tabs between them, times in hundredths, labels in quotes."""
+    is_csv = path.suffix.lower() == ".csv"
+    lines = [line if line.strip() else "" for line in text.splitlines()]
+    rows = csv.DictReader(lines) if is_csv else csv.DictReader(lines, _COLUMNS, delimiter="\t", quoting=csv.QUOTE_NONE)
+    if missing := set(_COLUMNS) - set(rows.fieldnames or ()):
+        raise AnnotationError(path, 1, f"has no column {min(missing)!r}; it needs start, end and label.")
+    sections = []
+    for row in rows:
+        line, label = rows.line_num, row["label"]
+        if None in (row["start"], row["end"]) or (label is None and not is_csv):
+            between = f"with {'commas' if is_csv else 'tabs'} between, got {lines[line - 1]!r}"
+            raise AnnotationError(path, line, f"needs start, end and label {between}.")
+        start, end = (_number(path, line, row[name]) / (1 if is_csv else 100) for name in ("start", "end"))
+        sections.append((line, Section(start, end, (label or "") if is_csv else label.strip().strip('"'))))
+    return sections
 
 
 def _number(path: Path, line: int, text: str) -> float:
@@ -75,35 +95,9 @@ def _number(path: Path, line: int, text: str) -> float:
         raise AnnotationError(path, line, f"{text!r} is not a number.") from None
 
 
-def _read_aist(path: Path, text: str) -> list[tuple[int, Part]]:
-    found = []
-    for line, content in enumerate(text.splitlines(), 1):
-        if not content.strip():
-            continue
-        fields = content.split("\t")
-        if len(fields) < 3:
-            raise AnnotationError(path, line, f"needs start, end and label with tabs between, got {content!r}.")
-        start, end = (_number(path, line, field) / 100 for field in fields[:2])
-        found.append((line, Part(start, end, fields[2].strip().strip('"'))))
-    return found
-
-
-def _read_csv(path: Path, text: str) -> list[tuple[int, Part]]:
-    rows = csv.DictReader(text.splitlines())
-    if missing := {"start", "end", "label"} - set(rows.fieldnames or ()):
-        raise AnnotationError(path, 1, f"has no column {min(missing)!r}; it needs start, end and label.")
-    found = []
-    for row in rows:
-        if row["start"] is None or row["end"] is None:
-            raise AnnotationError(path, rows.line_num, "needs start, end and label.")
-        start, end = (_number(path, rows.line_num, row[name]) for name in ("start", "end"))
-        found.append((rows.line_num, Part(start, end, row["label"] or "")))
-    return found
-
-
-def _read_cue(path: Path, text: str) -> list[tuple[int, Part]]:
+def _read_cue(path: Path, text: str) -> list[tuple[int, Section]]:
     """Tracks begin at INDEX 01 (minutes, seconds, 75ths) and end where the next begins, the last with the audio."""
-    found: list[tuple[int, Part]] = []
+    sections: list[tuple[int, Section]] = []
     title = ""
     for line, content in enumerate(text.splitlines(), 1):
         words = content.strip()
@@ -114,8 +108,8 @@ def _read_cue(path: Path, text: str) -> list[tuple[int, Part]]:
             if not time:
                 raise AnnotationError(path, line, f"INDEX 01 needs minutes:seconds:frames, got {words!r}.")
             start = 60 * int(time[1]) + int(time[2]) + int(time[3]) / 75
-            if found:
-                before, part = found[-1]
-                found[-1] = (before, replace(part, end=start))
-            found.append((line, Part(start, float("inf"), title)))
-    return found
+            if sections:
+                before, section = sections[-1]
+                sections[-1] = (before, replace(section, end=start))
+            sections.append((line, Section(start, float("inf"), title)))
+    return sections

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from djnet import audio
-from djnet.annotations import SHORTEST_SECONDS, join_short, read_parts
+from djnet.annotations import SHORTEST_SECONDS, join_short, read_sections
 from djnet.constants import HOP_SAMPLES, SAMPLE_RATE_HZ
 from djnet.cuts import fragment_mel
 from djnet.features import log_mel
@@ -148,7 +148,7 @@ def fingerprint(path: Path, annotation: Path, limit: int | None = None) -> list[
     A mix that was made of known music (`made_of` in its folder's game.json) is known by that and by the order of its
     parts: its samples differ in the last bit from machine to machine.
     """
-    parts = join_short(read_parts(annotation))[0][:limit]
+    parts = join_short(read_sections(annotation))[0][:limit]
     made_of = read_about(path.parent).get("made_of")
     music = audio.probe(path).content if made_of is None else [made_of, *(part.label for part in parts)]
     return [path.name, music, len(parts)]
@@ -164,7 +164,7 @@ def recording(path: Path, annotation: Path, limit: int | None = None, protocol: 
 
     Parts shorter than a second are joined to a neighbour; with a limit, only the first ones play (the paper's ten).
     """
-    parts = join_short(read_parts(annotation))[0][:limit]
+    parts = join_short(read_sections(annotation))[0][:limit]
     known = parts[-1].end != float("inf")
     samples = audio.load(path, seconds=parts[-1].end if known else None)
     seconds = len(samples) / SAMPLE_RATE_HZ

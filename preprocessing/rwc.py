@@ -13,7 +13,7 @@ import joblib
 from absl import flags
 from tqdm import tqdm
 
-from djnet.annotations import join_short, read_parts
+from djnet.annotations import join_short, read_sections
 from djnet.audio import READABLE
 from djnet.cli import job
 from djnet.errors import UserError
@@ -57,7 +57,7 @@ def build(rwc: Path, folder: Path, cache: Path, soundfont: str | None = None, wo
     folder.mkdir(parents=True, exist_ok=True)
     joined = 0
     for name, path in annotations.items():
-        joined += join_short(read_parts(path))[1]
+        joined += join_short(read_sections(path))[1]
         _link(folder / f"{name}.txt", path)
         _link(folder / f"{name}{songs[name].suffix}", songs[name])
     write_json(folder / ABOUT, _about(rwc, len(rendered), len(songs)))

@@ -3,7 +3,6 @@
 Deterministic from a seed, with known beats and sections: for tests, and for machines that have no music at all.
 """
 
-import csv
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,38 +10,22 @@ import numpy as np
 import soundfile
 from tqdm import tqdm
 
+from djnet.annotations import Section
 from djnet.constants import SAMPLE_RATE_HZ
-from djnet.corpora import Corpus, Track
+from djnet.corpora import Corpus, Track, write_csv
 from djnet.files import whole_file
 from djnet.rng import rng_for
 
 MAJOR, MINOR = (0, 2, 4, 5, 7, 9, 11), (0, 2, 3, 5, 7, 8, 10)
 # Degrees of the scale, a chord a bar.
 PROGRESSIONS = ((0, 4, 5, 3), (0, 5, 3, 4), (5, 3, 0, 4), (0, 3, 1, 4), (0, 2, 3, 4), (3, 4, 2, 5), (1, 4, 0, 5))
-FORM = (
-    ("intro", 2),
-    ("verse", 6),
-    ("chorus", 4),
-    ("verse", 6),
-    ("chorus", 4),
-    ("bridge", 4),
-    ("chorus", 4),
-    ("outro", 2),
-)
+FORM = ("intro", "verse", "chorus", "verse", "chorus", "bridge", "chorus", "outro")
+BARS = {"intro": 2, "verse": 6, "chorus": 4, "bridge": 4, "outro": 2}
 _TABLE = 2_048
 
 
 @dataclass(frozen=True)
-class Section:
-    """A part of a song, in seconds."""
-
-    start: float
-    end: float
-    label: str
-
-
-@dataclass(frozen=True)
-class Song:
+class GeneratedSong:
     """Samples [N] at 22,050 Hz, beats [K, 2] (seconds, position in the bar) and sections."""
 
     samples: np.ndarray
@@ -61,41 +44,53 @@ def corpus(songs: int, seed: int, cache: Path) -> Corpus:
     return Corpus("synthetic", [Track(name, str(folder / f"{name}.flac"), "synthetic", "CC0-1.0") for name in names])
 
 
-def play(rng: np.random.Generator) -> Song:
+def play(rng: np.random.Generator) -> GeneratedSong:
     """One song of about a minute."""
     beat = 60.0 / rng.uniform(92, 150)
     meter = int(rng.choice([4, 4, 4, 3]))
     scale = np.array(MAJOR if rng.random() < 0.6 else MINOR)
-    root = 45 + int(rng.integers(0, 12))
-    bars = sum(count for _, count in FORM)
+    style = _Style(beat, meter, scale, root=45 + int(rng.integers(0, 12)))
+    bars = sum(BARS[label] for label in FORM)
     band = _Band(rng, seconds=bars * meter * beat + 2.0)
-    parts = {label: _compose(rng, meter) for label in ("verse", "chorus", "bridge")}
+    themes = {label: _compose(rng, meter) for label in ("verse", "chorus", "bridge")}
     sections, bar = [], 0
-    for label, count in FORM:
-        part = parts.get(label, parts["verse"])
-        for place in range(count):
-            time = (bar + place) * meter * beat
-            _play_bar(band, part, label, place / count, place == count - 1, time, beat, meter, scale, root)
-        sections.append(Section(bar * meter * beat, (bar + count) * meter * beat, label))
-        bar += count
-    band.drone(root + 12, 0.12)
+    for label in FORM:
+        for place in range(BARS[label]):
+            _play_bar(band, style, themes.get(label, themes["verse"]), label, place, bar + place)
+        sections.append(Section(bar * meter * beat, (bar + BARS[label]) * meter * beat, label))
+        bar += BARS[label]
+    band.drone(style.root + 12, 0.12)
     ticks = np.arange(bars * meter)
     beats = np.stack([ticks * beat, ticks % meter + 1], axis=1)
-    return Song(band.mix(), beats, sections)
+    return GeneratedSong(band.mix(), beats, sections)
 
 
 @dataclass(frozen=True)
-class _Part:
+class _Style:
+    """What all sections of a song share: seconds a beat, beats a bar, and the key."""
+
+    beat: float
+    meter: int
+    scale: np.ndarray  # [7]: half tones above the root
+    root: int
+
+    def pitch(self, step: int) -> int:
+        """A step of the scale as MIDI counts pitches."""
+        return self.root + int(self.scale[step % 7]) + 12 * (step // 7)
+
+
+@dataclass(frozen=True)
+class _Theme:
     """What a section is made of: its chords, and a tune of scale steps (or rests) for four bars, two a beat."""
 
     chords: tuple[int, ...]
     tune: np.ndarray
 
 
-def _compose(rng: np.random.Generator, meter: int) -> _Part:
+def _compose(rng: np.random.Generator, meter: int) -> _Theme:
     steps = np.cumsum(rng.choice([-2, -1, -1, 0, 1, 1, 2], size=4 * meter * 2)) % 10
     rests = rng.random(steps.shape) < 0.35
-    return _Part(PROGRESSIONS[rng.integers(len(PROGRESSIONS))], np.where(rests, -1, steps))
+    return _Theme(PROGRESSIONS[rng.integers(len(PROGRESSIONS))], np.where(rests, -1, steps))
 
 
 class _Band:
@@ -156,61 +151,46 @@ class _Band:
 
 
 def _wave(rng: np.random.Generator, harmonics: int) -> np.ndarray:
-    """One period of a sound with its own overtones: [2048]."""
+    """One period of a sound with overtones drawn at random: [2048]."""
     t = np.arange(_TABLE) / _TABLE
     strengths = rng.uniform(0.2, 1.0, harmonics) / np.arange(1, harmonics + 1) ** rng.uniform(0.8, 1.6)
     return (strengths[:, None] * np.sin(2 * np.pi * np.arange(1, harmonics + 1)[:, None] * t)).sum(0).astype(np.float32)
 
 
-def _play_bar(
-    band: _Band,
-    part: _Part,
-    label: str,
-    progress: float,
-    is_last: bool,
-    time: float,
-    beat: float,
-    meter: int,
-    scale: np.ndarray,
-    root: int,
-) -> None:
-    """One bar of a section; the drums grow through the section and fill its last bar."""
+def _play_bar(band: _Band, style: _Style, theme: _Theme, label: str, place: int, bar: int) -> None:
+    """Play one bar of a section; the drums grow through the section and fill its last bar.
 
-    def pitch(step: int) -> int:
-        return root + int(scale[step % 7]) + 12 * (step // 7)
-
-    bar = round(time / (meter * beat))
-    chord = part.chords[bar % 4]
-    swell = 0.7 + 0.5 * progress
+    `band` plays; `style` has tempo and key, `theme` chords and tune; `label` names the section, `place` is the number of
+    the bar in it and `bar` its number in the song.
+    """
+    beat, meter, pitch = style.beat, style.meter, style.pitch
+    time = bar * meter * beat
+    chord = theme.chords[bar % 4]
+    swell = 0.7 + 0.5 * (place / BARS[label])
     for step in (chord, chord + 2, chord + 4):
         band.note("pad", time, meter * beat * 1.05, pitch(step) + 12, 0.12 * swell)
     if label != "intro":
-        for place in range(meter):
-            band.note("bass", time + place * beat, beat * 0.95, pitch(chord) - 12, 0.3)
+        for i in range(meter):
+            band.note("bass", time + i * beat, beat * 0.95, pitch(chord) - 12, 0.3)
     if label in ("verse", "chorus", "bridge"):
-        tune = part.tune[(bar % 4) * meter * 2 :][: meter * 2]
+        tune = theme.tune[(bar % 4) * meter * 2 :][: meter * 2]
         octave = 24 if label == "verse" else 31
-        for place in np.flatnonzero(tune >= 0):
-            band.note("lead", time + place * beat / 2, beat * 0.9, pitch(int(tune[place])) + octave, 0.16)
-        for place in range(meter):
-            band.drum("snare" if place % 2 else "kick", time + place * beat, 0.35)
+        for i in np.flatnonzero(tune >= 0):
+            band.note("lead", time + i * beat / 2, beat * 0.9, pitch(int(tune[i])) + octave, 0.16)
+        for i in range(meter):
+            band.drum("snare" if i % 2 else "kick", time + i * beat, 0.35)
             for half in (0.0, 0.5) if label == "chorus" else (0.5,):
-                band.drum("hat", time + (place + half) * beat, 0.12 * swell)
-    if is_last:
-        for place in range(4):
-            band.drum("snare", time + (meter - 1 + place / 4) * beat, 0.15 + 0.08 * place)
+                band.drum("hat", time + (i + half) * beat, 0.12 * swell)
+    if place == BARS[label] - 1:
+        for i in range(4):
+            band.drum("snare", time + (meter - 1 + i / 4) * beat, 0.15 + 0.08 * i)
 
 
-def _write(song: Song, stem: Path) -> None:
+def _write(song: GeneratedSong, stem: Path) -> None:
     """Annotations first, sound last: a song whose sound is there is whole."""
-    beats = [(f"{time:.4f}", int(position)) for time, position in song.beats]
-    sections = [(f"{part.start:.4f}", f"{part.end:.4f}", part.label) for part in song.sections]
-    tables: dict[str, list[tuple]] = {
-        ".beats.csv": [("time", "position"), *beats],
-        ".sections.csv": [("start", "end", "label"), *sections],
-    }
-    for suffix, lines in tables.items():
-        with whole_file(stem.with_name(stem.name + suffix)) as partial, open(partial, "w", newline="") as file:
-            csv.writer(file).writerows(lines)
+    beats = [(f"{time:.4f}", str(int(position))) for time, position in song.beats]
+    write_csv(stem.with_name(stem.name + ".beats.csv"), ("time", "position"), beats)
+    sections = [(f"{section.start:.4f}", f"{section.end:.4f}", section.label) for section in song.sections]
+    write_csv(stem.with_name(stem.name + ".sections.csv"), ("start", "end", "label"), sections)
     with whole_file(stem.with_name(stem.name + ".flac")) as partial:
         soundfile.write(partial, song.samples, SAMPLE_RATE_HZ, format="FLAC", subtype="PCM_16")

@@ -8,7 +8,7 @@ from pathlib import Path
 import joblib
 from tqdm import tqdm
 
-from djnet.annotations import join_short, read_parts
+from djnet.annotations import join_short, read_sections
 from djnet.pages import playable
 from djnet.puzzles import Puzzle, corpus_hash, find_recordings, fingerprint, read_about, recording
 from djnet.records import Clip, Manifest
@@ -83,7 +83,7 @@ def recordings(game: str, data: Path, tracks: Tracks) -> Iterator[Riddle]:
     folder, limit = data / FOLDERS[game], _limit(game)
     about = read_about(folder)
     for path, annotation in find_recordings(folder):
-        parts = join_short(read_parts(annotation))[0][:limit]
+        parts = join_short(read_sections(annotation))[0][:limit]
         source = tracks.recording(path, [part.label for part in parts], about)
         gapless = all(after.start - before.end < _GAP_SECONDS for before, after in itertools.pairwise(parts))
         if source is not None and gapless and parts[-1].end != float("inf"):

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from djnet.annotations import AnnotationError, Part, join_short, read_parts
+from djnet.annotations import AnnotationError, Section, join_short, read_sections
 
 
 def _write(path: Path, text: str, encoding: str = "utf-8") -> Path:
@@ -12,12 +12,12 @@ def _write(path: Path, text: str, encoding: str = "utf-8") -> Path:
 
 def test_aist_sections(tmp_path):
     path = _write(tmp_path / "RM-P001.CHORUS.TXT", '4\t1026\t"intro"\n1026\t2315\t"chorus A"\n')
-    assert read_parts(path) == [Part(0.04, 10.26, "intro"), Part(10.26, 23.15, "chorus A")]
+    assert read_sections(path) == [Section(0.04, 10.26, "intro"), Section(10.26, 23.15, "chorus A")]
 
 
 def test_csv_sections(tmp_path):
     path = _write(tmp_path / "song.csv", "start,end,label\n0,10.5,verse é\n10.5,20,chorus\n", "utf-8-sig")
-    assert read_parts(path) == [Part(0.0, 10.5, "verse é"), Part(10.5, 20.0, "chorus")]
+    assert read_sections(path) == [Section(0.0, 10.5, "verse é"), Section(10.5, 20.0, "chorus")]
 
 
 def test_a_cue_sheet(tmp_path):
@@ -31,38 +31,47 @@ FILE "medley.wav" WAVE
     INDEX 00 00:09:00
     INDEX 01 01:10:15
 """
-    first, second = read_parts(_write(tmp_path / "medley.cue", sheet))
-    assert first == Part(0.0, 70.2, "One")
-    assert second == Part(70.2, float("inf"), "Two")
+    first, second = read_sections(_write(tmp_path / "medley.cue", sheet))
+    assert first == Section(0.0, 70.2, "One")
+    assert second == Section(70.2, float("inf"), "Two")
 
 
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.txt", "0\t100\tx\n50\t200\ty\n", r"a.txt, line 2: begins at 0.5 s, before the part above it ends \(1 s\)"),
-        ("a.txt", "0\t100\tx\n300\t200\ty\n", "line 2: a part cannot go from 3 s to 2 s"),
-        ("a.txt", "-5\t100\tx\n", "line 1: a part cannot go from -0.05 s"),
+        (
+            "a.txt",
+            "0\t100\tx\n50\t200\ty\n",
+            r"a.txt, line 2: begins at 0.5 s, before the section above it ends \(1 s\)",
+        ),
+        ("a.txt", "0\t100\tx\n300\t200\ty\n", "line 2: a section cannot go from 3 s to 2 s"),
+        ("a.txt", "-5\t100\tx\n", "line 1: a section cannot go from -0.05 s"),
         ("a.txt", "0\t100\n", "line 1: needs start, end and label"),
         ("a.txt", "zero\t100\tx\n", "line 1: 'zero' is not a number"),
-        ("a.txt", "\n", "has no parts"),
+        ("a.txt", "\n", "has no sections"),
         ("a.csv", "begin,end,label\n0,1,x\n", "has no column 'start'"),
         ("a.csv", "start,end,label\n0,1,x\n2,soon,y\n", "line 3: 'soon' is not a number"),
         ("a.cue", "INDEX 01 0:99:00\n", "line 1: INDEX 01 needs minutes:seconds:frames"),
-        ("a.cue", "INDEX 01 00:20:00\nINDEX 01 00:10:00\n", "line 1: a part cannot go from 20 s to 10 s"),
+        ("a.cue", "INDEX 01 00:20:00\nINDEX 01 00:10:00\n", "line 1: a section cannot go from 20 s to 10 s"),
     ],
 )
 def test_wrong_annotations_name_file_and_line(tmp_path, name, text, message):
     with pytest.raises(AnnotationError, match=message):
-        read_parts(_write(tmp_path / name, text))
+        read_sections(_write(tmp_path / name, text))
 
 
 def test_the_wrong_encoding_names_the_line(tmp_path):
     path = _write(tmp_path / "a.csv", "start,end,label\n0,1,café\n", "latin-1")
     with pytest.raises(AnnotationError, match=r"a.csv, line 2: is not UTF-8"):
-        read_parts(path)
+        read_sections(path)
 
 
 def test_short_sections_are_joined_to_a_neighbour():
-    parts = [Part(0, 0.5, "count-in"), Part(0.5, 10, "verse"), Part(10, 10.2, "break"), Part(10.2, 20, "chorus")]
-    kept, joined = join_short(parts)
-    assert kept == [Part(0, 10.2, "verse"), Part(10.2, 20, "chorus")] and joined == 2
+    sections = [
+        Section(0, 0.5, "count-in"),
+        Section(0.5, 10, "verse"),
+        Section(10, 10.2, "break"),
+        Section(10.2, 20, "chorus"),
+    ]
+    kept, joined = join_short(sections)
+    assert kept == [Section(0, 10.2, "verse"), Section(10.2, 20, "chorus")] and joined == 2

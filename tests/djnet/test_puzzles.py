@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from djnet import baselines, metrics
-from djnet.annotations import read_parts
+from djnet.annotations import read_sections
 from djnet.audio import load
 from djnet.cuts import PROTOCOLS, cut_fragments, fragment_mel
 from djnet.features import log_mel
@@ -86,7 +86,7 @@ def test_a_click_gives_a_wrong_join_away(rng):
 def test_the_sections_of_a_song(songs, protocol):
     path = Path(songs.tracks[0].path)
     annotation = path.with_name("song-0000.sections.csv")
-    samples, parts = load(path), read_parts(annotation)
+    samples, parts = load(path), read_sections(annotation)
     puzzle = recording(path, annotation, limit=5, protocol=protocol)
     assert len(puzzle.fragments) == 5
     for piece, part in zip(puzzle.truth, parts, strict=False):

@@ -207,7 +207,7 @@ def test_recordings_that_cannot_be_used(records, runs, tmp_path, write_tone):
     flags = [f"--data={records.folder}", f"--runs={runs}", f"--output={tmp_path / 'out'}", "--table=4"]
     for text, said in (
         (None, "song.wav has no annotation beside it"),
-        ("start,end,label\n0,4,a\n3,8,b\n", "song.csv, line 3: begins at 3 s, before the part above it ends"),
+        ("start,end,label\n0,4,a\n3,8,b\n", "song.csv, line 3: begins at 3 s, before the section above it ends"),
         ("start,end,label\n0,4,a\n4,80,b\n", "song.csv: the part at 4 s lies beyond the end"),
     ):
         if text is not None:

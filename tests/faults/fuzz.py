@@ -15,7 +15,7 @@ import numpy as np
 import soundfile
 
 from djnet import audio
-from djnet.annotations import AnnotationError, join_short, read_parts
+from djnet.annotations import AnnotationError, join_short, read_sections
 from djnet.constants import SAMPLE_RATE_HZ
 from djnet.rng import rng_for
 
@@ -73,7 +73,7 @@ def _decode(path: Path) -> None:
 
 def _read(path: Path) -> None:
     with contextlib.suppress(AnnotationError):
-        join_short(read_parts(path))
+        join_short(read_sections(path))
 
 
 def run(kind: str, first: int, count: int, folder: Path) -> None:

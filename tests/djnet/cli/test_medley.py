@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from djnet.annotations import read_parts
+from djnet.annotations import read_sections
 from djnet.cli import main, medley
 from djnet.constants import SAMPLE_RATE_HZ
 from djnet.features import log_mel
@@ -108,9 +108,9 @@ def test_receipts_say_where_everything_is_and_render_the_same_bytes(run, quickly
     seconds = soundfile.info(output).duration
     content = json.loads(output.with_suffix(".json").read_text())
     middles = [join["middle"] for join in content["joins"]]
-    sheet = [part.start for part in read_parts(output.with_suffix(".cue"))]
+    sheet = [part.start for part in read_sections(output.with_suffix(".cue"))]
     assert sheet == pytest.approx([0.0, *middles], abs=1 / 75)
-    listed = read_parts(output.with_suffix(".csv"))
+    listed = read_sections(output.with_suffix(".csv"))
     assert [part.start for part in listed] == pytest.approx([0.0, *middles], abs=1e-3)
     assert listed[-1].end == pytest.approx(seconds, abs=1e-3)
     assert [part.label for part in listed] == [Path(clip["song"]).stem for clip in content["clips"]]

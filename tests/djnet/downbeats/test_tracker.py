@@ -22,7 +22,7 @@ RATE = network.SAMPLE_RATE_HZ
 
 
 @pytest.fixture(scope="module")
-def song() -> synthetic.Song:
+def song() -> synthetic.GeneratedSong:
     return synthetic.play(rng_for(0, "song", 1))
 
 
