@@ -108,7 +108,7 @@ verify: $(INSTALLED) ## run the slow tests on real music
 
 verify-downbeats: $(INSTALLED) ## compare our downbeats with madmom's on rendered RWC-P: RWC=folder
 	@test -n "$(RWC)" || { echo "Say where RWC-P is: make verify-downbeats RWC=folder" >&2; exit 2; }
-	@$(BIN)/python -m preprocessing.verify_downbeats --rwc="$(RWC)" $(FLAGS)
+	@RWC="$(RWC)" $(BIN)/python -m pytest -q -s -m verify -k rendered tests/djnet/downbeats/test_against_madmom.py $(FLAGS)
 
 stress: $(INSTALLED) ## kill jobs, fill the disk and damage files for MINUTES=10, and count what was lost
 	@$(BIN)/python -m tests.faults $(MINUTES) $(FLAGS)

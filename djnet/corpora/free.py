@@ -1,12 +1,11 @@
 """Free recordings out of Debian's packages: fetched by apt, checked, and unpacked without being installed.
 
-free.csv lists every recording with its licence; list_free.py wrote it. apt works in folders of its own below the
-cache, so neither root nor an earlier `apt-get update` is needed and the system's own lists are left alone.
+free.csv lists every recording with its licence. apt works in folders of its own below the cache, so neither root nor
+an earlier `apt-get update` is needed and the system's own lists are left alone.
 """
 
 import csv
 import hashlib
-import itertools
 import os
 import shutil
 import subprocess
@@ -24,7 +23,7 @@ from djnet.errors import UserError
 from djnet.files import write_json
 
 SETS = ("small", "medium", "full")
-REST = "rest"  # what the full set has beyond the medium one: packages that a network trained on that has never heard
+REST = "rest"  # what the full set has beyond the medium one: for networks that were trained on that one
 
 
 @dataclass(frozen=True)
@@ -42,13 +41,13 @@ def recordings(which: str) -> dict[str, list[Recording]]:
     if which not in (*SETS, REST):
         raise UserError(f"Unknown set {which!r}; there are {', '.join(SETS)} and {REST}.")
     wanted = SETS[-1:] if which == REST else SETS[: SETS.index(which) + 1]
+    packages: dict[str, list[Recording]] = {}
     with open(Path(__file__).with_name("free.csv"), newline="", encoding="utf-8") as file:
-        listed = [
-            Recording(row["package"], row["path"], row["sha1"], row["licence"])
-            for row in csv.DictReader(file)
-            if row["set"] in wanted
-        ]
-    return {package: list(group) for package, group in itertools.groupby(listed, lambda recording: recording.package)}
+        for row in csv.DictReader(file):
+            if row["set"] in wanted:
+                recording = Recording(row["package"], row["path"], row["sha1"], row["licence"])
+                packages.setdefault(recording.package, []).append(recording)
+    return packages
 
 
 def corpus(which: str, cache: Path) -> Corpus:
@@ -56,74 +55,54 @@ def corpus(which: str, cache: Path) -> Corpus:
     packages = recordings(which)
     store = cache / "free"
     missing = [package for package in packages if not (store / package / ".complete").is_file()]
-    if missing:
-        apt = Apt(cache / "apt")
-        for package in tqdm(missing, desc="fetch", unit="package"):
-            _fetch(apt, package, packages[package], store)
+    if missing and not (shutil.which("apt-get") and shutil.which("dpkg-deb")):
+        raise UserError(
+            "The free corpus comes from Debian's packages and this machine has no apt-get: use music of your own "
+            "(make preprocess AUDIO=folder) or generated songs (make preprocess CORPUS=synthetic)."
+        )
+    for package in tqdm(missing, desc="fetch", unit="package", disable=not missing):
+        _fetch(package, packages[package], store, cache / "apt")
     tracks, skipped = [], []
     for package, listed in packages.items():
+        reason = f"is not in this system's version of the package {package}, or differs from the listed recording."
         for recording in listed:
-            path = store / package / recording.path
+            name, path = f"{package}/{recording.path}", store / package / recording.path
             if path.is_file():
-                tracks.append(Track(f"{package}/{recording.path}", str(path), package, recording.licence))
+                tracks.append(Track(name, str(path), package, recording.licence))
             else:
-                reason = (
-                    f"is not in this system's version of the package {package}, or differs from the listed recording."
-                )
-                skipped.append(Skipped(f"{package}/{recording.path}", reason))
+                skipped.append(Skipped(name, reason))
     return Corpus(f"free-{which}", tracks, skipped)
 
 
-class Apt:
-    """`apt-get download` in folders of its own."""
-
-    def __init__(self, folder: Path):
-        if not shutil.which("apt-get") or not shutil.which("dpkg-deb"):
-            raise UserError(
-                "The free corpus comes from Debian's packages and this machine has no apt-get: use music of your own "
-                "(make preprocess AUDIO=folder) or generated songs (make preprocess CORPUS=synthetic)."
-            )
-        self._folder = folder.absolute()
-        for name in ("state/lists/partial", "cache/archives/partial"):
-            (self._folder / name).mkdir(parents=True, exist_ok=True)
-        (self._folder / "status").touch()
-        self._fresh = False
-
-    def download(self, package: str, into: Path) -> Path:
-        """Fetch a package into an empty folder: -> its .deb file."""
-        failure = self._run("download", package, folder=into)
-        if failure and not self._fresh:  # no lists yet, or lists that are out of date
-            self._fresh = True
-            failure = self._run("update", folder=into) or self._run("download", package, folder=into)
-        found = sorted(into.glob("*.deb"))
-        if failure or not found:
-            raise UserError(f"apt-get could not fetch {package}: {failure or 'it gave no file'}")
-        return found[0]
-
-    def _run(self, *words: str, folder: Path) -> str:
-        """Run apt-get; -> the last line of its complaint, or nothing if it went well."""
-        options = {
-            "Dir::State": self._folder / "state",
-            "Dir::State::status": self._folder / "status",
-            "Dir::Cache": self._folder / "cache",
-            "APT::Sandbox::User": "",
-        }
-        command = ["apt-get", "--quiet", *(f"-o{name}={value}" for name, value in options.items()), *words]
-        done = subprocess.run(command, cwd=folder, env=os.environ | {"LC_ALL": "C"}, capture_output=True, text=True)
-        return "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["it failed without a word"])[-1]
-
-
-def _fetch(apt: Apt, package: str, listed: list[Recording], store: Path) -> None:
+def _fetch(package: str, listed: list[Recording], store: Path, apt_folder: Path) -> None:
     """Put the listed recordings of a package into the store; the folder gets its name only when it is whole."""
     partial = store / f".{package}.partial"
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
-    deb = apt.download(package, partial)
+    failure = _apt(apt_folder, partial, "download", package)
+    if failure:  # no lists yet, or lists that are out of date
+        failure = _apt(apt_folder, partial, "update") or _apt(apt_folder, partial, "download", package)
+    deb = next(partial.glob("*.deb"), None)
+    if failure or deb is None:
+        raise UserError(f"apt-get could not fetch {package}: {failure or 'it gave no file'}")
     kept = unpack(deb, listed, partial)
     deb.unlink()
     write_json(partial / ".complete", {"deb": deb.name, "recordings": kept})
     shutil.rmtree(store / package, ignore_errors=True)
     partial.rename(store / package)
+
+
+def _apt(own: Path, folder: Path, *words: str) -> str:
+    """Run apt-get in a folder, with lists and state of its own: -> the last line of its complaint, or nothing."""
+    own = own.absolute()
+    for name in ("state/lists/partial", "cache/archives/partial"):
+        (own / name).mkdir(parents=True, exist_ok=True)
+    (own / "status").touch()
+    places = {"Dir::State": "state", "Dir::State::status": "status", "Dir::Cache": "cache"}
+    options = [f"-o{name}={own / place}" for name, place in places.items()]
+    command = ["apt-get", "--quiet", *options, "-oAPT::Sandbox::User=", *words]
+    done = subprocess.run(command, cwd=folder, env=os.environ | {"LC_ALL": "C"}, capture_output=True, text=True)
+    return "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["it failed without a word"])[-1]
 
 
 def unpack(deb: Path, listed: list[Recording], folder: Path) -> int:
@@ -161,9 +140,9 @@ def _unzip(file: IO[bytes], name: str, wanted: dict[str, Recording], folder: Pat
     with tempfile.TemporaryFile(dir=folder) as copy:
         shutil.copyfileobj(file, copy)
         with zipfile.ZipFile(copy) as archive:
-            inside = {f"{name}!/{inner}": inner for inner in archive.namelist()}
-            found = [(wanted[path], inner) for path, inner in inside.items() if path in wanted]
-            return sum(_keep(recording, archive.read(inner), folder) for recording, inner in found)
+            members = {f"{name}!/{member}": member for member in archive.namelist()}
+            listed = wanted.keys() & members.keys()
+            return sum(_keep(wanted[path], archive.read(members[path]), folder) for path in sorted(listed))
 
 
 def _keep(recording: Recording, data: bytes, folder: Path) -> bool:

@@ -160,8 +160,8 @@ def _wave(rng: np.random.Generator, harmonics: int) -> np.ndarray:
 def _play_bar(band: _Band, style: _Style, theme: _Theme, label: str, place: int, bar: int) -> None:
     """Play one bar of a section; the drums grow through the section and fill its last bar.
 
-    `band` plays; `style` has tempo and key, `theme` chords and tune; `label` names the section, `place` is the number of
-    the bar in it and `bar` its number in the song.
+    `band` plays; `style` has tempo and key, `theme` chords and tune; `label` names the section; `place` is the number
+    of the bar in the section, `bar` its number in the song.
     """
     beat, meter, pitch = style.beat, style.meter, style.pitch
     time = bar * meter * beat

@@ -1,1 +1,1 @@
-"""Beats and downbeats: madmom's answers at a fraction of the cost."""
+"""Beats and downbeats: madmom's results at a fraction of the cost."""

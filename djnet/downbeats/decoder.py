@@ -1,8 +1,8 @@
-"""madmom's bar model, decoded with less work: activations [T, 2] -> beats [K, 2].
+"""madmom's hidden Markov model of a bar, decoded with less work: activations [T, 2] -> beats [K, 2].
 
-A state of the model is a place inside a bar at a tempo. Inside a beat the only way is to the next place, so the best
-path shifts by one state a frame; only where a beat begins is there a choice of tempo. madmom's Viterbi decoder treats
-all states alike; this one adds the same numbers in the same order, and so finds the same path.
+A state is a position in the bar at a tempo. Within a beat each state has one successor, the next position at the same
+tempo; the tempo can change only where a beat begins. madmom's Viterbi decoder treats all states alike; this one adds
+the same numbers in the same order, and so finds the same path.
 """
 
 from dataclasses import dataclass
@@ -14,42 +14,43 @@ import numpy as np
 from djnet.downbeats.madmom import madmom
 
 BEATS_PER_BAR = (3, 4)
+_OBSERVATION_LAMBDA = 16
 
 
 @dataclass(frozen=True)
 class _Bar:
-    """A bar of so many beats at many tempos. States of a beat at a tempo stand in a row; b beats, i tempos."""
+    """States of a bar of b beats at i tempos; those of one beat at one tempo are a row of consecutive numbers."""
 
     first: np.ndarray  # int [b * i]: first state of every row
     length: np.ndarray  # int [b * i]: states of the row, the beat's length in frames
-    early: np.ndarray  # int [b * i]: states at its beginning where the beat is heard
+    early: np.ndarray  # int [b * i]: how many states at its beginning count as the beat itself
     change: np.ndarray  # float [i, i]: log probability of a tempo (first) after a tempo (second)
     reach: np.ndarray  # int [i, 2]: first and one past the last tempo that can come before a tempo
     positions: np.ndarray  # float [states]: 0 to b
-    heard: np.ndarray  # bool [states]
+    on_beat: np.ndarray  # bool [states]
 
 
 def decode(activations: np.ndarray, frames_per_second: int = 100, threshold: float = 0.05) -> np.ndarray:
-    """Beats and their places in the bar: float [T, 2] -> float [K, 2] (seconds, 1 for a downbeat); none in silence."""
+    """Beats and their positions in the bar: float [T, 2] -> float [K, 2] (seconds, 1 for a downbeat); maybe none."""
     loud = np.flatnonzero((activations >= threshold).any(axis=1))
     if len(loud) == 0:
         return np.zeros((0, 2))
     offset = int(loud[0])
-    heard = activations[offset : loud[-1] + 1]
+    activations = activations[offset : loud[-1] + 1]
     bars = [_bar(beats, frames_per_second) for beats in BEATS_PER_BAR]
-    results = [_best_path(heard, bar) for bar in bars]
+    results = [_best_path(activations, bar) for bar in bars]
     # The most probable bar length; the first one where two are equally so.
     bar, (path, _) = max(zip(bars, results, strict=True), key=lambda item: item[1][1])
-    frames = _peaks(heard, bar.heard[path])
+    frames = _peaks(activations, bar.on_beat[path])
     numbers = bar.positions[path[frames]].astype(int) + 1
     return np.stack([(frames + offset) / frames_per_second, numbers], axis=1)
 
 
-def _peaks(activations: np.ndarray, heard: np.ndarray) -> np.ndarray:
-    """The loudest frame of every stretch where a beat is heard: -> int [K]."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], heard.astype(np.int8), [0]])))
-    loudness = activations.max(axis=1)
-    return np.array([a + int(np.argmax(loudness[a:b])) for a, b in edges.reshape(-1, 2)], int)
+def _peaks(activations: np.ndarray, on_beat: np.ndarray) -> np.ndarray:
+    """The frame of the highest activation in every run of frames on a beat: [T, 2], bool [T] -> int [K]."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], on_beat.astype(np.int8), [0]])))
+    highest = activations.max(axis=1)
+    return np.array([a + int(np.argmax(highest[a:b])) for a, b in edges.reshape(-1, 2)], int)
 
 
 def _best_path(activations: np.ndarray, bar: _Bar) -> tuple[np.ndarray, float]:
@@ -58,12 +59,8 @@ def _best_path(activations: np.ndarray, bar: _Bar) -> tuple[np.ndarray, float]:
     with np.errstate(divide="ignore"):
         densities = np.empty((len(activations), 3))
         densities[:, 0] = np.log((1.0 - np.sum(activations, axis=1)) / (_OBSERVATION_LAMBDA - 1))
-        densities[:, 1] = np.log(activations[:, 0])
-        densities[:, 2] = np.log(activations[:, 1])
+        densities[:, 1:] = np.log(activations)
     return _viterbi(densities, bar.first, bar.length, bar.early, bar.change, bar.reach)
-
-
-_OBSERVATION_LAMBDA = 16
 
 
 @numba.njit(cache=True, nogil=True)
@@ -119,13 +116,11 @@ def _bar(beats: int, frames_per_second: int) -> _Bar:
     space = model.transition_model.state_space
     first = np.concatenate(space.first_states).astype(np.int64)
     length = np.concatenate(space.last_states).astype(np.int64) - first + 1
-    heard = np.asarray(model.observation_model.pointers) >= 1
-    early = np.array([int(heard[a : a + n].sum()) for a, n in zip(first, length, strict=True)])
+    on_beat = np.asarray(model.observation_model.pointers) >= 1
+    early = np.array([int(on_beat[a : a + n].sum()) for a, n in zip(first, length, strict=True)])
     tempos = length[: len(space.first_states[0])]
-    one = madmom("features.beats_hmm").exponential_transition(
-        tempos, tempos, model.transition_model.transition_lambda[0]
-    )
+    tempo_change = madmom("features.beats_hmm").exponential_transition
     with np.errstate(divide="ignore"):
-        change = np.log(one).T.copy()
+        change = np.log(tempo_change(tempos, tempos, model.transition_model.transition_lambda[0])).T.copy()
     reach = np.array([[known[0], known[-1] + 1] for known in map(np.flatnonzero, np.isfinite(change))])
-    return _Bar(first, length, early, change, reach, space.state_positions, heard)
+    return _Bar(first, length, early, change, reach, space.state_positions, on_beat)

@@ -1,7 +1,7 @@
 """madmom 0.16.1 on a current Python and NumPy: the names that it misses are put back before it is imported.
 
 Nothing else of djnet imports madmom. Models and filters are read from the installed package at run time. The models are
-pickles, which could hold any code, and the only pickles that djnet reads: so they are compared with a hash first.
+pickles, which can hold any code, and the only pickles that djnet reads; so their hash is compared first.
 """
 
 import collections
@@ -51,14 +51,14 @@ def madmom(name: str) -> ModuleType:
 def _model_files() -> list[bytes]:
     """The eight pickles of the downbeat network, as they were published."""
     paths = madmom("models").DOWNBEATS_BLSTM
-    found = [Path(path).read_bytes() for path in paths]
-    if hashlib.sha256(b"".join(found)).hexdigest() != MODELS_SHA256:
+    pickles = [Path(path).read_bytes() for path in paths]
+    if hashlib.sha256(b"".join(pickles)).hexdigest() != MODELS_SHA256:
         where = Path(paths[0]).parent if paths else "the package"
         raise MadmomMissingError(
             f"madmom's downbeat networks in {where} are not those of madmom 0.16.1 and are not loaded. "
             "Install it again with: make madmom"
         )
-    return found
+    return pickles
 
 
 def downbeat_networks() -> list[Any]:
@@ -70,29 +70,3 @@ def downbeat_processor() -> Any:
     """madmom's own chain from samples to activations."""
     _model_files()  # it reads the same files by itself
     return madmom("features.downbeats").RNNDownBeatProcessor()
-
-
-def plain_activations(samples: np.ndarray) -> np.ndarray:
-    """madmom's own network, for comparison: float32 [N] at 44,100 Hz -> float [T, 2]."""
-    return downbeat_processor()(madmom("audio.signal").Signal(samples, sample_rate=44_100))
-
-
-def plain_beats(heard: np.ndarray) -> np.ndarray:
-    """madmom's own decoder, for comparison: float [T, 2] -> float [K, 2] (seconds, position in the bar).
-
-    madmom stacks the ragged answers of its bar lengths, which NumPy refuses by now; so each bar length is decoded alone
-    and the more probable answer is kept.
-    """
-    loud = np.flatnonzero((heard >= 0.05).any(axis=1))
-    if len(loud) == 0:
-        return np.zeros((0, 2))
-    answers = []
-    for beats in (3, 4):
-        processor = madmom("features.downbeats").DBNDownBeatTrackingProcessor(beats_per_bar=[beats], fps=100)
-        path, probability = processor.hmms[0].viterbi(heard[loud[0] : loud[-1] + 1])
-        # An array of objects is what madmom's own stacking gave on the NumPy of its day.
-        ragged = np.empty((1, 2), object)
-        ragged[0] = path, probability
-        processor.map = lambda function, work, ragged=ragged: ragged
-        answers.append((probability, processor.process(heard)))
-    return max(answers, key=lambda answer: answer[0])[1]

@@ -1,8 +1,8 @@
 """madmom's downbeat network, much faster: samples at 44,100 Hz -> probability of beat and downbeat in every frame.
 
-The network is an ensemble of eight, each three bidirectional layers of 25 LSTM units with peepholes. madmom runs every
-unit frame by frame in Python. Here the inputs of all frames and both directions go through one matrix product, and the
-recurrence that is left runs in compiled loops. Weights and filters are madmom's own, read when they are needed.
+The network is an ensemble of eight, each with three bidirectional layers of 25 LSTM units with peepholes. madmom runs
+every unit frame by frame in Python. Here the inputs of all frames and both directions go through one matrix product,
+and the recurrence that remains is compiled. Weights and filters are madmom's own, read when they are needed.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ _compiled = numba.njit(cache=True, fastmath=True, nogil=True, error_model="numpy
 
 @dataclass(frozen=True)
 class _Resolution:
-    """One of the three spectrograms of the front end."""
+    """One of the three spectrograms."""
 
     window: np.ndarray  # [frame size]
     filters: np.ndarray  # [bins, bands], up to the highest bin that a filter uses
@@ -59,33 +59,33 @@ def activations(samples: np.ndarray) -> np.ndarray:
 
 def front_end(samples: np.ndarray) -> np.ndarray:
     """Three filtered log spectrograms, each beside its rise over time: float32 [N] -> float32 [T, 314]."""
-    parts = []
+    features = []
     for resolution in _resolutions():
         spectrum = _filtered(samples, resolution)
         rise = np.zeros_like(spectrum)
         back = resolution.difference
         np.subtract(spectrum[back:], spectrum[:-back], out=rise[back:])
         np.maximum(rise, 0, out=rise)
-        parts += [spectrum, rise]
-    return np.concatenate(parts, axis=1)
+        features += [spectrum, rise]
+    return np.concatenate(features, axis=1)
 
 
 def run_network(features: np.ndarray) -> np.ndarray:
-    """Mean answer of the eight networks: float32 [T, 314] -> float32 [T, 2].
+    """Mean output of the eight networks: float32 [T, 314] -> float32 [T, 2].
 
-    One network after the other: memory grows by a few kilobytes a frame, whatever the length of the track.
+    The networks run one after the other, so that a frame takes a few kilobytes of memory and not eight times as much.
     """
-    answers = np.zeros((len(features), 3), np.float32)
+    outputs = np.zeros((len(features), 3), np.float32)
     networks = _networks()
     for network in networks:
         inputs = features
         for layer in network.layers:
-            driven = (inputs @ layer.weights + layer.bias).reshape(len(features), 2, 4 * _UNITS)
+            gates = (inputs @ layer.weights + layer.bias).reshape(len(features), 2, 4 * _UNITS)
             inputs = np.empty((len(features), 2 * _UNITS), np.float32)
-            _lstm(driven[:, 0], layer.recurrent[0], layer.peepholes[0], inputs[:, :_UNITS])
-            _lstm(driven[::-1, 1], layer.recurrent[1], layer.peepholes[1], inputs[::-1, _UNITS:])
-        answers += scipy.special.softmax(inputs @ network.weights + network.bias, axis=1)
-    return answers[:, 1:] / len(networks)
+            _lstm(gates[:, 0], layer.recurrent[0], layer.peepholes[0], inputs[:, :_UNITS])
+            _lstm(gates[::-1, 1], layer.recurrent[1], layer.peepholes[1], inputs[::-1, _UNITS:])
+        outputs += scipy.special.softmax(inputs @ network.weights + network.bias, axis=1)
+    return outputs[:, 1:] / len(networks)
 
 
 def _filtered(samples: np.ndarray, resolution: _Resolution) -> np.ndarray:
@@ -130,8 +130,8 @@ def _tanh(x):
 
 
 @_compiled
-def _lstm(driven, recurrent, peepholes, out):
-    """One direction of one LSTM layer with peepholes: driven [T, 100] -> out [T, 25].
+def _lstm(inputs, recurrent, peepholes, out):
+    """One direction of one LSTM layer with peepholes: inputs of the gates [T, 100] -> out [T, 25].
 
     The sigmoid of a gate is half of 1 + tanh(x / 2). Five hidden units at a time keep the gates in registers.
     """
@@ -139,9 +139,9 @@ def _lstm(driven, recurrent, peepholes, out):
     hidden = np.zeros(25, np.float32)
     state = np.zeros(25, np.float32)
     gates = np.empty(100, np.float32)
-    for t in range(len(driven)):
+    for t in range(len(inputs)):
         for k in range(100):
-            gates[k] = driven[t, k]
+            gates[k] = inputs[t, k]
         for j in range(0, 25, 5):
             a, b, c, d, e = hidden[j], hidden[j + 1], hidden[j + 2], hidden[j + 3], hidden[j + 4]
             for k in range(100):
@@ -176,10 +176,10 @@ def _magnitudes(spectrum, out):
 
 @cache
 def _resolutions() -> list[_Resolution]:
-    """The front end's windows and filters, out of madmom's own chain after it has seen a second of silence."""
+    """Windows and filters, taken from madmom's own processors after they have run on a second of silence."""
     chain = downbeat_processor().processors[0]
     chain(madmom("audio.signal").Signal(np.zeros(SAMPLE_RATE_HZ, np.float32), sample_rate=SAMPLE_RATE_HZ))
-    found = []
+    resolutions = []
     for branch in chain.processors[1].processors:
         frames, _, filtered, _, difference = branch.processors
         window = np.hanning(int(frames.frame_size))
@@ -188,19 +188,19 @@ def _resolutions() -> list[_Resolution]:
         )
         filters = np.asarray(filtered.filterbank, np.float32)
         used = np.flatnonzero(filters.any(axis=1))[-1] + 1
-        found.append(_Resolution(window.astype(np.float32), filters[:used].copy(), back))
-    return found
+        resolutions.append(_Resolution(window.astype(np.float32), filters[:used].copy(), back))
+    return resolutions
 
 
 @cache
 def _networks() -> list[_Network]:
-    """The eight networks, out of madmom's model files."""
-    found = []
+    """The eight networks of madmom's model files."""
+    networks = []
     for network in downbeat_networks():
         *recurrent, last = network.layers
         layers = [_layer(layer.fwd_layer, layer.bwd_layer) for layer in recurrent]
-        found.append(_Network(layers, np.asarray(last.weights, np.float32), np.ravel(last.bias).astype(np.float32)))
-    return found
+        networks.append(_Network(layers, np.asarray(last.weights, np.float32), np.ravel(last.bias).astype(np.float32)))
+    return networks
 
 
 def _layer(*sides: Any) -> _Layer:

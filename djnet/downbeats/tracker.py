@@ -6,13 +6,13 @@ import soxr
 from djnet.downbeats import decoder, network
 
 ANALYSIS_RATE_HZ = network.SAMPLE_RATE_HZ
-VERSION = 1  # of the answers, for what is kept in a cache
+VERSION = 1  # of the beats that are kept in a cache
 
 
 def track(samples: np.ndarray, sample_rate: int) -> np.ndarray:
     """Beats of a track or a clip: float32 [N], mono -> float [K, 2] (seconds, position in the bar; 1 is a downbeat).
 
-    Empty if there is no beat to be heard: silence, noise, less than a beat.
+    Empty where the network finds no beat: silence, noise, less than a beat of music.
     """
     return decoder.decode(activations(samples, sample_rate), network.FRAMES_PER_SECOND)
 

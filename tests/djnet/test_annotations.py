@@ -46,7 +46,7 @@ FILE "medley.wav" WAVE
         ),
         ("a.txt", "0\t100\tx\n300\t200\ty\n", "line 2: a section cannot go from 3 s to 2 s"),
         ("a.txt", "-5\t100\tx\n", "line 1: a section cannot go from -0.05 s"),
-        ("a.txt", "0\t100\n", "line 1: needs start, end and label"),
+        ("a.txt", "0\t100\n", r"line 1: needs start, end and label with tabs between, got '0\\t100'"),
         ("a.txt", "zero\t100\tx\n", "line 1: 'zero' is not a number"),
         ("a.txt", "\n", "has no sections"),
         ("a.csv", "begin,end,label\n0,1,x\n", "has no column 'start'"),

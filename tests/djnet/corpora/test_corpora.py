@@ -154,20 +154,20 @@ def test_a_machine_without_apt_hears_what_else_it_can_do(tmp_path, monkeypatch):
 
 def test_what_apt_cannot_fetch_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: name)
-    monkeypatch.setattr(free.Apt, "_run", lambda self, *words, folder: "E: no such package")
+    monkeypatch.setattr(free, "_apt", lambda own, folder, *words: "E: no such package")
     with pytest.raises(UserError, match="could not fetch drascula-music: E: no such package"):
         free.corpus("small", tmp_path)
 
 
 def test_the_free_corpus_names_what_is_missing(tmp_path, monkeypatch):
-    def fetch(apt, package, listed, store):
+    def fetch(package, listed, store, apt_folder):
         for recording in listed[1:]:
             path = store / package / recording.path
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
 
     monkeypatch.setattr(free, "_fetch", fetch)
-    monkeypatch.setattr(free, "Apt", lambda folder: None)
+    monkeypatch.setattr(shutil, "which", lambda name: name)
     corpus = free.corpus("small", tmp_path)
     assert corpus.name == "free-small" and len(corpus.skipped) == 6
     assert all(track.group in track.path and track.licence for track in corpus.tracks)

@@ -14,9 +14,10 @@ from djnet.corpora import synthetic
 from djnet.cuts import downbeat_cuts
 from djnet.downbeats import decoder, network, tracker
 from djnet.downbeats import madmom as compat
-from djnet.downbeats.madmom import MadmomMissingError, madmom, plain_activations, plain_beats
+from djnet.downbeats.madmom import MadmomMissingError, madmom
 from djnet.rng import rng_for
 from preprocessing import downbeats
+from tests.djnet.downbeats import madmom_alone
 
 RATE = network.SAMPLE_RATE_HZ
 
@@ -38,34 +39,34 @@ def test_the_front_end_and_the_network_are_madmoms(fine):
     front = madmom("features.downbeats").RNNDownBeatProcessor().processors[0]
     features = front(madmom("audio.signal").Signal(fine, sample_rate=RATE))
     assert np.abs(network.front_end(fine) - features).max() < 1e-5
-    heard = plain_activations(fine)
-    assert np.abs(network.activations(fine) - heard).max() < 1e-4
-    assert np.array_equal(decoder.decode(heard), plain_beats(heard))
+    activations = madmom_alone.activations(fine)
+    assert np.abs(network.activations(fine) - activations).max() < 1e-4
+    assert np.array_equal(decoder.decode(activations), madmom_alone.beats(activations))
 
 
-def _madmoms_path(heard, beats):
+def _madmoms_path(activations, beats):
     processor = madmom("features.downbeats").DBNDownBeatTrackingProcessor(beats_per_bar=[beats], fps=100)
-    return processor.hmms[0].viterbi(heard)
+    return processor.hmms[0].viterbi(activations)
 
 
 @given(seed=st.integers(0, 2**32 - 1), frames=st.integers(1, 400), sharpness=st.sampled_from([0.05, 0.3, 2.0]))
 @settings(max_examples=15, deadline=None)
 def test_the_decoder_finds_madmoms_path_and_probability(seed, frames, sharpness):
-    heard = np.random.default_rng(seed).dirichlet([sharpness, sharpness / 3, 4.0], frames)[:, :2].astype(np.float32)
-    heard = np.clip(heard, 1e-6, 0.49)
+    drawn = np.random.default_rng(seed).dirichlet([sharpness, sharpness / 3, 4.0], frames)[:, :2]
+    activations = np.clip(drawn.astype(np.float32), 1e-6, 0.49)
     for beats in decoder.BEATS_PER_BAR:
-        path, probability = _madmoms_path(heard, beats)
-        ours, our_probability = decoder._best_path(heard, decoder._bar(beats, 100))
+        path, probability = _madmoms_path(activations, beats)
+        ours, our_probability = decoder._best_path(activations, decoder._bar(beats, 100))
         # The logarithms of the two differ in the last bit on some processors.
         assert np.array_equal(ours, path) and our_probability == pytest.approx(probability, rel=1e-12)
 
 
 def test_beats_of_a_song_with_known_beats(song):
-    found = tracker.track(song.samples, constants.SAMPLE_RATE_HZ)
-    nearest = np.abs(found[:, :1] - song.beats[None, :, 0]).min(axis=1)
+    beats = tracker.track(song.samples, constants.SAMPLE_RATE_HZ)
+    nearest = np.abs(beats[:, :1] - song.beats[None, :, 0]).min(axis=1)
     assert (nearest < 0.07).mean() > 0.9
-    assert set(found[:, 1]) <= {1, 2, 3, 4}
-    assert (np.diff(found[:, 0]) > 0.2).all()
+    assert set(beats[:, 1]) <= {1, 2, 3, 4}
+    assert (np.diff(beats[:, 0]) > 0.2).all()
 
 
 @pytest.mark.parametrize(
