@@ -1,8 +1,8 @@
 """Music and records at an address (s3://bucket/folder, gs://, hdfs://, anything that fsspec knows) instead of a disk.
 
-Music is copied to the machine that decodes it, one file at a time. Records are made on the local disk, where a run can
-be interrupted and go on, and then put in place: shards first, the manifest last, each file in one piece. So whoever
-finds a manifest at the address finds the records that it lists.
+Music is copied to the machine that decodes it, one file at a time. Records are made on the local disk, where an
+interrupted run can go on, and then copied to the address: shards first, the manifest last, each file in one piece. So
+where there is a manifest, there are the records that it lists.
 """
 
 import contextlib
@@ -39,26 +39,26 @@ def find(address: str) -> list[tuple[str, str]]:
     scheme = address.split("://")[0]
     with _reaching(address):
         files, place = _open(address)
-        found = files.find(place)
-    if not found:
+        paths = files.find(place)
+    if not paths:
         raise UserError(f"{address}: there is no such folder, or nothing in it.")
-    return sorted((str(PurePosixPath(path).relative_to(place)), f"{scheme}://{path}") for path in found)
+    return sorted((str(PurePosixPath(path).relative_to(place)), f"{scheme}://{path}") for path in paths)
 
 
 def publish(folder: Path, address: str) -> None:
-    """Put the records of a local folder to an address; shards are not moved if they are there already."""
+    """Copy the records of a local folder to an address, but for shards that are there already."""
     manifest = Manifest.read(folder)
     with _reaching(address):
         files, place = _open(address)
-        there = _manifest_at(files, place)
-        if there.get("hash") != manifest.hash:
-            if there:
+        published = _manifest_at(files, place)
+        if published.get("hash") != manifest.hash:
+            if published:
                 files.rm_file(f"{place}/{MANIFEST}")  # from here on the old shards are replaced
             for name in _shards(manifest.content):
                 files.put_file(str(folder / name), f"{place}/{name}")
         for name in ("skipped.csv", MANIFEST):
             files.put_file(str(folder / name), f"{place}/{name}")
-        for name in set(_shards(there)) - set(_shards(manifest.content)):
+        for name in set(_shards(published)) - set(_shards(manifest.content)):
             files.rm_file(f"{place}/{name}")
 
 
@@ -66,12 +66,12 @@ def fetch(address: str, folder: Path) -> Path:
     """Copy records from an address to a local folder, but for shards that are there already: -> the folder."""
     with _reaching(address):
         files, place = _open(address)
-        if not (there := _manifest_at(files, place)):
+        if not (published := _manifest_at(files, place)):
             raise RecordsError(f"{address}/{MANIFEST} is missing: no finished records there.")
         folder.mkdir(parents=True, exist_ok=True)
-        for shard in (shard for split in SPLITS for shard in there["splits"][split]["shards"]):
+        for shard in (shard for split in SPLITS for shard in published["splits"][split]["shards"]):
             try:
-                Manifest(folder, there).check(shard)
+                Manifest(folder, published).check(shard)
             except RecordsError:  # not there, or another one
                 files.get_file(f"{place}/{shard['name']}", str(folder / shard["name"]))
         files.get_file(f"{place}/{MANIFEST}", str(folder / MANIFEST))
@@ -103,7 +103,7 @@ def _open(address: str) -> tuple[Any, str]:
 
 @contextlib.contextmanager
 def _reaching(address: str) -> Iterator[None]:
-    """Every library behind fsspec has errors of its own (no key, bucket, network): one line that names the place."""
+    """Turn the many errors of fsspec's libraries (no key, no bucket, no network) into one that names the address."""
     try:
         yield
     except (UserError, RecordsError):

@@ -1,4 +1,4 @@
-"""Beats and downbeats of one file, to read, to see and to hear with clicks:
+"""Beats and downbeats of one file: printed, drawn, or as clicks over the music:
 
 python -m preprocessing.downbeats song.ogg
 python -m preprocessing.downbeats song.ogg --click=click.wav --plot=beats.png
@@ -30,9 +30,9 @@ def why_sparse(samples: np.ndarray, sample_rate: int, beats: np.ndarray) -> str:
     if samples.std() < SILENCE:
         return "the music is silent"
     if len(beats) == 0:
-        return "no beat was clear enough to be heard"
+        return "no beat is clear enough"
     if len(beats) < seconds / 2:
-        return f"the beat was heard in a part of the music only, {beats[0, 0]:.1f} to {beats[-1, 0]:.1f} s"
+        return f"there are clear beats in a part of the music only, {beats[0, 0]:.1f} to {beats[-1, 0]:.1f} s"
     return ""
 
 
@@ -48,18 +48,17 @@ def with_clicks(samples: np.ndarray, sample_rate: int, beats: np.ndarray) -> np.
     return np.clip(mixed, -1.0, 1.0)
 
 
-def draw(heard: np.ndarray, beats: np.ndarray, offset: float, path: Path) -> None:
+def draw(probabilities: np.ndarray, beats: np.ndarray, offset: float, path: Path) -> None:
     """Draw activations [T, 2] with the beats that were chosen."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 3), layout="constrained")
     axes = figure.subplots()
-    seconds = offset + np.arange(len(heard)) / network.FRAMES_PER_SECOND
-    axes.plot(seconds, heard[:, 0], color="#0072b2", linewidth=0.8, label="beat, probability")
-    axes.plot(seconds, heard[:, 1], color="#d55e00", linewidth=0.8, label="downbeat, probability")
-    for is_downbeat, color, label in ((False, "#0072b2", "beat"), (True, "#d55e00", "downbeat")):
-        chosen = beats[(beats[:, 1] == 1) == is_downbeat, 0]
-        axes.vlines(chosen, -0.16 if is_downbeat else -0.08, 0, color=color, linewidth=2.0, label=label)
+    seconds = offset + np.arange(len(probabilities)) / network.FRAMES_PER_SECOND
+    for column, color, label in ((0, "#0072b2", "beat"), (1, "#d55e00", "downbeat")):
+        axes.plot(seconds, probabilities[:, column], color=color, linewidth=0.8, label=f"{label}, probability")
+        chosen = beats[(beats[:, 1] == 1) == column, 0]
+        axes.vlines(chosen, -0.08 * (column + 1), 0, color=color, linewidth=2.0, label=label)
     axes.set(xlabel="seconds", ylim=(-0.18, 1.02), xlim=(offset, max(offset + 0.1, seconds[-1] if len(seconds) else 0)))
     figure.legend(loc="outside upper center", ncols=4, fontsize=8)
     with whole_file(path) as partial:
@@ -80,8 +79,8 @@ def main(given: Any, song: str) -> None:
         if not Path(path).parent.is_dir():
             raise UserError(f"{path}: there is no folder {Path(path).parent}.")
     (samples,) = audio.load_at(song, given.start, given.seconds, (ANALYSIS_RATE_HZ,))
-    heard = activations(samples, ANALYSIS_RATE_HZ)
-    local = decoder.decode(heard, network.FRAMES_PER_SECOND)
+    probabilities = activations(samples, ANALYSIS_RATE_HZ)
+    local = decoder.decode(probabilities, network.FRAMES_PER_SECOND)
     beats = np.stack([local[:, 0] + given.start, local[:, 1]], axis=1)
     for time, position in beats:
         print(f"{time:.2f}\t{int(position)}")
@@ -91,7 +90,7 @@ def main(given: Any, song: str) -> None:
         with whole_file(Path(given.click)) as partial:
             soundfile.write(partial, with_clicks(samples, ANALYSIS_RATE_HZ, local), ANALYSIS_RATE_HZ, format="WAV")
     if given.plot:
-        draw(heard, beats, given.start, Path(given.plot))
+        draw(probabilities, beats, given.start, Path(given.plot))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
     python -m preprocessing.render_midi --midi=folder --output=folder --songs=120
 
 Renders every song of a folder with one of several soundfonts and with instruments of its own, both drawn by the song's
-name, so that piano scores become music of many colours. Numbers from such audio say "rendered".
+name, so that piano scores become music for many instruments. Results on such audio are marked as "rendered".
 """
 
 import shutil
@@ -23,6 +23,7 @@ from djnet.errors import UserError
 from djnet.files import remove_partial, whole_file, write_json
 from djnet.puzzles import ABOUT
 from djnet.rng import rng_for
+from preprocessing.cluster import engine_for
 
 SOUNDFONTS = ("FluidR3_GM.sf2", "TimGM6mb.sf2", "default-GM.sf2")
 _FOLDERS = (Path("/usr/share/sounds/sf2"), Path("/usr/share/soundfonts"), Path("/usr/local/share/soundfonts"))
@@ -34,17 +35,16 @@ def find_soundfont(name: str | None = None) -> Path:
     """A General MIDI soundfont of the system, or the one of that name or path."""
     if name is not None and Path(name).is_file():
         return Path(name)
-    for candidate in SOUNDFONTS if name is None else (name,):
-        for folder in _FOLDERS:
-            if (folder / candidate).is_file():
-                return folder / candidate
-    raise UserError(
-        f"No soundfont {name or ''} found: install one (Debian: apt-get install fluid-soundfont-gm) or give its path."
-    )
+    candidates = [folder / file for file in (SOUNDFONTS if name is None else (name,)) for folder in _FOLDERS]
+    for path in candidates:
+        if path.is_file():
+            return path
+    advice = "install one (Debian: apt-get install fluid-soundfont-gm) or give its path"
+    raise UserError(f"No soundfont {name or ''} found: {advice}.")
 
 
 def require_fluidsynth() -> None:
-    """A UserError where there is none."""
+    """Raise a UserError where FluidSynth is not installed."""
     if not shutil.which("fluidsynth"):
         raise UserError("fluidsynth is not installed: install it (Debian: apt-get install fluidsynth).")
 
@@ -57,8 +57,8 @@ def render(midi: Path, wav: Path, soundfont: Path) -> None:
         options = ["-ni", "-g", "0.5", "-r", "44100", "-T", "wav", "-O", "s16", "-F", str(partial)]
         done = subprocess.run(["fluidsynth", *options, str(soundfont), str(midi)], capture_output=True, text=True)
         if done.returncode or not partial.is_file():
-            said = (done.stderr.strip().splitlines() or ["no word of why"])[-1]
-            raise UserError(f"fluidsynth could not render {midi}: {said}")
+            reason = (done.stderr.strip().splitlines() or ["it gave no reason"])[-1]
+            raise UserError(f"fluidsynth could not render {midi}: {reason}")
 
 
 def recast(midi: Path, output: Path) -> None:
@@ -91,16 +91,15 @@ def build(midi: Path, folder: Path, soundfonts: Sequence[str], songs: int, worke
     remove_partial(folder)
     write_json(folder / ABOUT, {"name": f"{folder.name} (rendered)"})
     todo = [path for path in files if not (folder / f"{path.stem}.wav").is_file()]
-    work = (joblib.delayed(_perform)(path, folder / f"{path.stem}.wav", fonts) for path in todo)
-    done = joblib.Parallel(workers, return_as="generator_unordered", batch_size=1)(work)
+    done = engine_for("local", workers)(_render_song, ((path, folder / f"{path.stem}.wav", fonts) for path in todo))
     bar = tqdm(done, desc="render", initial=len(files) - len(todo), total=len(files), unit="song")
     skipped = sorted((item for item in bar if item is not None), key=lambda item: item.path)
     write_skipped(folder / "skipped.csv", skipped)
     return skipped
 
 
-def _perform(midi: Path, wav: Path, fonts: Sequence[Path]) -> Skipped | None:
-    """Runs in a worker: one song with a font and instruments of its own; -> why not, if it cannot be played."""
+def _render_song(midi: Path, wav: Path, fonts: Sequence[Path]) -> Skipped | None:
+    """Runs in a worker: one song with a font and instruments of its own; -> why not, if it cannot be rendered."""
     font = fonts[rng_for(0, "soundfont", midi.stem).integers(len(fonts))]
     try:
         with tempfile.TemporaryDirectory() as folder:

@@ -20,6 +20,7 @@ from djnet.errors import UserError
 from djnet.files import write_json
 from djnet.puzzles import ABOUT
 from preprocessing import render_midi
+from preprocessing.cluster import engine_for
 
 _LICENCE_TITLE = "Attribution-NonCommercial 4.0 International"
 
@@ -33,10 +34,10 @@ def song_name(path: Path) -> str:
 def find_song(rwc: Path, name: str) -> Path:
     """The recording of a song, or else its notes."""
     recordings = [path for path in (rwc / "audio").glob(f"{name}.*") if path.suffix.lower() in READABLE]
-    found = [*sorted(recordings), rwc / "midi" / f"{name}.mid"]
-    if not found[0].is_file():
+    song = min(recordings, default=rwc / "midi" / f"{name}.mid")
+    if not song.is_file():
         raise UserError(f"{rwc}: the song {name} has sections, but no file in audio/ and none in midi/.")
-    return found[0]
+    return song
 
 
 def build(rwc: Path, folder: Path, cache: Path, soundfont: str | None = None, workers: int = 1) -> tuple[int, int, int]:
@@ -49,9 +50,8 @@ def build(rwc: Path, folder: Path, cache: Path, soundfont: str | None = None, wo
     if rendered:
         font = render_midi.find_soundfont(soundfont)
         waves = {name: cache / "rwc-p" / f"{name}.wav" for name in rendered}
-        todo = [name for name in rendered if not waves[name].is_file()]
-        work = (joblib.delayed(render_midi.render)(songs[name], waves[name], font) for name in todo)
-        done = joblib.Parallel(workers, return_as="generator", batch_size=1)(work)
+        todo = [(songs[name], wave, font) for name, wave in waves.items() if not wave.is_file()]
+        done = engine_for("local", workers)(render_midi.render, todo)
         list(tqdm(done, desc="render", total=len(todo), unit="song", disable=not todo))
         songs |= waves
     folder.mkdir(parents=True, exist_ok=True)
@@ -65,7 +65,7 @@ def build(rwc: Path, folder: Path, cache: Path, soundfont: str | None = None, wo
 
 
 def _about(rwc: Path, rendered: int, songs: int) -> dict[str, str]:
-    """What is said of the songs. The licence beside the notes covers what is rendered from them, not recordings."""
+    """Name, licence and credit of the songs. The licence in the folder covers what is rendered from its notes only."""
     about = {"name": "rwc-p (rendered)" if rendered else "rwc-p"}
     text = rwc / "LICENSE"
     if rendered == songs and text.is_file() and _LICENCE_TITLE in text.read_text(encoding="utf-8", errors="replace"):
@@ -90,10 +90,7 @@ def define_flags() -> None:
 def main(given: Any) -> None:
     """Collect the songs."""
     rwc, folder = Path(given.rwc).expanduser(), Path(given.data).expanduser() / "sequencing"
-    try:
-        songs, rendered, joined = build(rwc, folder, Path(given.cache).expanduser(), given.soundfont, given.workers)
-    except ValueError as error:
-        raise UserError(str(error)) from error
+    songs, rendered, joined = build(rwc, folder, Path(given.cache).expanduser(), given.soundfont, given.workers)
     print(f"{folder}: {songs} songs, {rendered} of them rendered; {joined} sections under 1 s count with a neighbour.")
 
 

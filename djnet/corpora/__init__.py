@@ -1,4 +1,4 @@
-"""Where music comes from. A corpus is a list of tracks; each module here makes one kind of list."""
+"""Where music comes from. A corpus is a list of tracks; each module makes corpora of one kind."""
 
 import csv
 from collections.abc import Iterable, Sequence
@@ -30,7 +30,7 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Corpus:
-    """A name, the tracks, and what was left out while looking for them."""
+    """A name, the tracks, and the files that were left out."""
 
     name: str
     tracks: list[Track]

@@ -13,14 +13,16 @@ from djnet.puzzles import read_about
 
 
 def corpus(folder: str | Path) -> Corpus:
-    """The music below a folder. Files in formats that are not read are in the list too, to be named later."""
+    """The music below a folder, with files in formats that cannot be read, which are named when they are skipped."""
     folder = Path(folder).expanduser()
     tracks = []
     seen: set[tuple[int, int]] = set()
-    closed: list[Skipped] = []
-    for where, folders, names in os.walk(
-        folder, followlinks=True, onerror=lambda error: closed.append(Skipped(error.filename, f"{error.strerror}."))
-    ):
+    unreadable: list[Skipped] = []
+
+    def skip(error: OSError) -> None:
+        unreadable.append(Skipped(error.filename, f"{error.strerror}."))
+
+    for where, folders, names in os.walk(folder, followlinks=True, onerror=skip):
         status = os.stat(where)
         if (status.st_dev, status.st_ino) in seen:  # a link back to a folder above, or a second way to the same one
             folders.clear()
@@ -32,7 +34,7 @@ def corpus(folder: str | Path) -> Corpus:
             if _is_music(path):
                 relative = path.relative_to(folder)
                 tracks.append(Track(str(relative), str(path), str(relative.parent), "own"))
-    return Corpus(read_about(folder.resolve())["name"] or "folder", tracks, closed)
+    return Corpus(read_about(folder.resolve())["name"] or "folder", tracks, unreadable)
 
 
 def corpus_at(address: str) -> Corpus:

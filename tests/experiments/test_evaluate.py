@@ -45,7 +45,7 @@ def recordings(songs: Corpus, records, tmp_path_factory):
     paths = {track.id: track.path for track in songs.tracks}
     medleys = tmp_path_factory.mktemp("medleys")
     clips = {clip.track: clip for split in ("train", "valid", "test") for clip in records.read_clips(split)}
-    sources = [make_medleys.Source(name, paths[name], clip.start, clip.beats) for name, clip in clips.items()]
+    sources = [make_medleys.MixableClip(name, paths[name], clip.start, clip.beats) for name, clip in clips.items()]
     for number in range(2):
         make_medleys.make(number, sources[number : number + 7], medleys)
     return folder, medleys

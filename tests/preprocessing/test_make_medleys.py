@@ -19,20 +19,20 @@ def test_the_order_follows_tempo_then_key():
 
 
 @pytest.fixture(scope="module")
-def sources(songs, records):
+def mixable(songs, records):
     paths = {track.id: track.path for track in songs.tracks}
     clips = {clip.track: clip for split in ("train", "valid", "test") for clip in records.read_clips(split)}
-    return [make_medleys.Source(name, paths[name], clip.start, clip.beats) for name, clip in clips.items()]
+    return [make_medleys.MixableClip(name, paths[name], clip.start, clip.beats) for name, clip in clips.items()]
 
 
-def test_a_mix_is_a_puzzle_with_its_answer(sources, tmp_path):
-    make_medleys.make(3, sources[:7], tmp_path)
+def test_a_mix_is_a_puzzle_with_its_answer(mixable, tmp_path):
+    make_medleys.make(3, mixable[:7], tmp_path)
     answer = pd.read_csv(tmp_path / "mix-003.csv")
     seconds = soundfile.info(tmp_path / "mix-003.flac").duration
     assert answer.start[0] == 0 and answer.end.iloc[-1] == pytest.approx(seconds, abs=0.01)
     assert np.array_equal(answer.start[1:], answer.end[:-1])
     assert (answer.end - answer.start > 3).all() and (answer.end - answer.start < 30).all()
-    assert sorted(answer.label) == sorted(source.track for source in sources[:7])
+    assert sorted(answer.label) == sorted(clip.track for clip in mixable[:7])
     puzzle = recording(tmp_path / "mix-003.flac", tmp_path / "mix-003.csv")
     assert [puzzle.labels[piece] for piece in puzzle.truth] == answer.label.tolist()
 
@@ -44,9 +44,9 @@ def test_only_missing_mixes_are_made_and_other_records_begin_anew(songs, records
         made.append(number)
         (folder / f"mix-{number:03d}.csv").touch()
 
-    some = [make_medleys.Source(str(i), "", 0.0, np.zeros((0, 2))) for i in range(9)]
+    some = [make_medleys.MixableClip(str(i), "", 0.0, np.zeros((0, 2))) for i in range(9)]
     monkeypatch.setattr(make_medleys, "make", make)
-    monkeypatch.setattr(make_medleys, "sources", lambda manifest, paths: some)
+    monkeypatch.setattr(make_medleys, "mixable_clips", lambda manifest, paths: some)
     folder = records.folder / "medleys"
     assert make_medleys.build(records, 3, 0) == folder and made == [0, 1, 2]
     (folder / "mix-001.csv").unlink()
@@ -74,14 +74,14 @@ def test_a_mix_is_known_by_what_it_is_made_of_and_not_by_its_last_bit(tmp_path, 
 
 
 def test_tracks_that_may_be_passed_on_are_mixed_where_there_are_enough():
-    some = [make_medleys.Source(str(i), "", 0.0, np.zeros((0, 2))) for i in range(14)]
-    licences = {source.track: "GPL-3+" for source in some[:11]} | {"11": "Drascula-License", "12": "own"}
+    some = [make_medleys.MixableClip(str(i), "", 0.0, np.zeros((0, 2))) for i in range(14)]
+    licences = {clip.track: "GPL-3+" for clip in some[:11]} | {"11": "Drascula-License", "12": "own"}
     assert make_medleys.publishable(some, licences) == some[:11]
     assert make_medleys.publishable(some, licences | {"0": "see copyright file"}) == some  # ten are too few
 
 
 def test_too_few_tracks(records, monkeypatch):
-    monkeypatch.setattr(make_medleys, "sources", lambda manifest, paths: [])
+    monkeypatch.setattr(make_medleys, "mixable_clips", lambda manifest, paths: [])
     with pytest.raises(UserError, match=r"No mixes: 0 test tracks of .* have bars enough, 7 are needed"):
         make_medleys.build(records, 4, seed=5)
 
