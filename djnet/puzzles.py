@@ -19,7 +19,10 @@ from djnet.files import digest_json
 from djnet.records import Clip, Manifest
 from djnet.rng import rng_for
 
-SECTIONS = 10  # the paper plays the first ten sections of a song
+# Games whose puzzles are recordings in parts: their folder below the records, and how many parts of a recording play
+# (the paper: the first ten sections of a song).
+GAME_FOLDERS = {"sequencing": "sequencing", "medley": "medleys"}
+MOST_PARTS = {"sequencing": 10, "medley": None}
 ANNOTATION_SUFFIXES = (".csv", ".cue", ".txt")
 SAME_AUDIO = 0.2  # pieces whose frames differ less on average are the same audio; unrelated ones differ by about 1
 # Beside recordings: their name as a corpus, and, where all have the same, licence and credit, or what they are made of.

@@ -18,6 +18,7 @@ from absl import flags
 from djnet.cli import job
 from djnet.cuts import PROTOCOLS
 from djnet.errors import UserError
+from djnet.puzzles import GAME_FOLDERS
 from djnet.records import Manifest
 
 PUBLISHED = Path(__file__).parents[1] / "results"
@@ -59,7 +60,7 @@ def main(given: Any) -> None:
         given.protocol,
         given.seed,
         given.puzzles,
-        {"sequencing": _folder(given, "sequencing", data), "medley": _folder(given, "medleys", data)},
+        {game: _folder(given, name, data) for game, name in GAME_FOLDERS.items()},
         output / "predictions",
         given.recompute,
         None if given.test_data is None else Manifest.read(Path(given.test_data).expanduser()),

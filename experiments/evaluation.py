@@ -23,7 +23,7 @@ from djnet.ordering import best_order, greedy, likeliest
 from djnet.pairs import LISTWISE
 from djnet.pretrained import WEIGHTS, ModelError, read_model
 from djnet.puzzles import (
-    SECTIONS,
+    MOST_PARTS,
     Puzzle,
     corpus_hash,
     find_recordings,
@@ -164,8 +164,7 @@ class Evaluation:
         if folder is None or not folder.is_dir():
             return Game(reason=f"no recordings: {MADE_BY[game]}")
         files = find_recordings(folder)[: self._limit]
-        limit = SECTIONS if game == "sequencing" else None
-        work = (joblib.delayed(_read_recording)(*pair, limit, self._protocol) for pair in files)
+        work = (joblib.delayed(_read_recording)(*pair, MOST_PARTS[game], self._protocol) for pair in files)
         results = joblib.Parallel(joblib.cpu_count(), prefer="threads", return_as="generator")(work)
         puzzles = list(tqdm(results, desc=f"read, {game}", total=len(files), unit="recording", leave=False))
         hashes = corpus_hash([known for _, known in puzzles])

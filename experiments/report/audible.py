@@ -10,13 +10,20 @@ from tqdm import tqdm
 
 from djnet.annotations import join_short, read_sections
 from djnet.pages import playable
-from djnet.puzzles import Puzzle, corpus_hash, find_recordings, fingerprint, read_about, recording
+from djnet.puzzles import (
+    GAME_FOLDERS,
+    MOST_PARTS,
+    Puzzle,
+    corpus_hash,
+    find_recordings,
+    fingerprint,
+    read_about,
+    recording,
+)
 from djnet.records import Clip, Manifest
 from experiments.report.recordings import Source, Tracks
 from experiments.report.sounds import Sounds
 
-FOLDERS = {"sequencing": "sequencing", "medley": "medleys"}  # below the records, as evaluate has them
-SECTIONS = 10  # of a song; evaluate plays no more
 _GAP_SECONDS = 0.1  # parts further apart than that are not one recording that can be cut
 
 
@@ -67,12 +74,12 @@ def jigsaws(clips: Sequence[Audible], segmentation: str, n: int) -> Iterator[Rid
 
 def music_of(game: str, data: Path) -> str:
     """The hash of a game's recordings, as evaluate has it; nothing if they cannot be played: evaluate says why."""
-    folder = data / FOLDERS[game]
+    folder = data / GAME_FOLDERS[game]
     if not folder.is_dir():
         return ""
     try:
         files = tqdm(find_recordings(folder), desc=f"check, {game}", unit="recording")
-        work = (joblib.delayed(fingerprint)(*pair, _limit(game)) for pair in files)
+        work = (joblib.delayed(fingerprint)(*pair, MOST_PARTS[game]) for pair in files)
         return corpus_hash(joblib.Parallel(joblib.cpu_count(), prefer="threads")(work))
     except ValueError:
         return ""
@@ -80,7 +87,7 @@ def music_of(game: str, data: Path) -> str:
 
 def recordings(game: str, data: Path, tracks: Tracks) -> Iterator[Riddle]:
     """The songs or medleys that evaluate plays, those that may be heard."""
-    folder, limit = data / FOLDERS[game], _limit(game)
+    folder, limit = data / GAME_FOLDERS[game], MOST_PARTS[game]
     about = read_about(folder)
     for path, annotation in find_recordings(folder):
         parts = join_short(read_sections(annotation))[0][:limit]
@@ -89,7 +96,3 @@ def recordings(game: str, data: Path, tracks: Tracks) -> Iterator[Riddle]:
         if source is not None and gapless and parts[-1].end != float("inf"):
             cuts = [part.start for part in parts] + [parts[-1].end]
             yield Riddle(recording(path, annotation, limit), source, (0.0, cuts[-1]), cuts)
-
-
-def _limit(game: str) -> int | None:
-    return SECTIONS if game == "sequencing" else None

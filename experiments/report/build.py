@@ -13,6 +13,7 @@ from djnet.errors import UserError
 from djnet.files import remove_partial
 from djnet.pages import page
 from djnet.pretrained import Scorer
+from djnet.puzzles import GAME_FOLDERS
 from djnet.records import Manifest, RecordsError
 from djnet.similarity import similarity_matrices
 from experiments.checkpoints import commit
@@ -121,7 +122,7 @@ def _sounding(
         scorer = scorers[cut]
         return similarity_matrices(scorer.model, [(piece - scorer.mean) / scorer.std for piece in fragments])
 
-    music = {game: audible.music_of(game, places.data) for game in audible.FOLDERS}
+    music = {game: audible.music_of(game, places.data) for game in GAME_FOLDERS}
     games = answers.find(places.results, music | {"jigsaw": corpus["hash"][:12]}, manifest.name)
     data["hear"], silent = contents.hear(clips, games, places.data, tracks, sounds, maps, similarity)
     remarks["hear"] += unheard_games(places.results / answers.FOLDER, games, silent)
