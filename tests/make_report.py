@@ -1,7 +1,6 @@
 """A small report for the tests: all sections, two games, few sounds."""
 
 import csv
-import dataclasses
 import json
 from pathlib import Path
 
@@ -9,16 +8,17 @@ import numpy as np
 import pytest
 import soundfile
 
-from djnet.pages import playable
+from djnet import audio
+from djnet.pages.puzzles import puzzle_of
 from djnet.records import Manifest
 from experiments import predictions, tables
 from experiments.predictions import Answer
-from experiments.report import answers, audible, contents
-from experiments.report.build import Places, build
+from experiments.report import answered, listening_test, music
+from experiments.report.build import Folders, build
 
 TITLE = "<script>window.hacked = 1</script> \"Quoted\" & 'more' \N{MUSICAL NOTE}"
 GAMES = (("fixed", 3), ("downbeat", 4))
-PLAYERS = {"fixed": "sen-fixed", "downbeat": "sen-downbeat"}
+NETWORKS = {"fixed": "sen-fixed", "downbeat": "sen-downbeat"}
 
 
 def write_csv(path: Path, rows: list[dict]) -> None:
@@ -36,15 +36,16 @@ def make(records: Manifest, results: Path) -> Path:
     (results / "figures").mkdir()
     (results / "figures" / "puzzle.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(contents, "HEAR_PUZZLES", 2)
-        patch.setattr(contents, "PLAY_CLIPS", 1)
-        patch.setattr(contents, "TEST_TRACKS", 5)
-        patch.setattr(playable, "SIZES", (3, 4, 5))  # each size is a graph to be traced
+        patch.setattr(answered, "PUZZLES", 2)
+        patch.setattr(music, "PLAY_CLIPS", 1)
+        patch.setattr(listening_test, "TRACKS", 5)
+        patch.setattr(music, "SIZES", (3, 4, 5))  # each size is a graph to be traced
         # The generated corpus has too few songs in its test split: all may be heard here.
         patch.setattr(Manifest, "read_clips", _clips_of_all_splits(Manifest.read_clips))
-        patch.setattr(audible, "audible_clips", _with_title(audible.audible_clips))
+        patch.setattr(audio, "title_of", lambda _: (TITLE, ""))
         write_predictions(records, results)
-        return build(Places(records.folder, results, results / "report", results / "medleys"), PLAYERS, own=True)
+        folders = Folders(records.folder, results, results / "report", results / "medleys")
+        return build(folders, NETWORKS, private=True)
 
 
 def _clips_of_all_splits(read):
@@ -53,14 +54,6 @@ def _clips_of_all_splits(read):
             yield from read(manifest, split)
 
     return read_all
-
-
-def _with_title(find):
-    def titled(*arguments):
-        clips = find(*arguments)
-        return [dataclasses.replace(one, source=dataclasses.replace(one.source, title=TITLE)) for one in clips]
-
-    return titled
 
 
 def write_table(results: Path) -> None:
@@ -95,10 +88,10 @@ def write_predictions(records: Manifest, results: Path) -> None:
     """Every puzzle of two games: SEN right, CIN the other way round."""
     for segmentation, n in GAMES:
         clips = [clip for clip in records.read_clips("test") if f"{segmentation}/{n}" in clip.segmentations]
-        cut = [playable.puzzle_of(clip, clip.segmentations[f"{segmentation}/{n}"].cuts) for clip in clips]
+        cut = [puzzle_of(clip, clip.segmentations[f"{segmentation}/{n}"].cuts) for clip in clips]
         for method, step in (("sen", 1), ("cin", -1)):
             cell = dict.fromkeys(tables.KEY, "") | {"game": "jigsaw", "segmentation": segmentation, "n": str(n)}
             cell |= {"method": method, "protocol": "isolated", "seed": "0"}
             cell |= {"corpus_hash": records.content["corpus"]["hash"][:12]}
             given = [Answer(one.id, one.truth, one.truth[::step], np.full((n, n), 0.5)) for one in cut]
-            predictions.write(results / answers.FOLDER / predictions.file_name(cell), {"cell": cell}, given)
+            predictions.write(results / answered.FOLDER / predictions.file_name(cell), {"cell": cell}, given)

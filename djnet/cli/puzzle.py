@@ -16,34 +16,33 @@ from djnet.downbeats.madmom import MadmomMissingError
 from djnet.downbeats.tracker import ANALYSIS_RATE_HZ, track
 from djnet.errors import UserError
 from djnet.features import log_mel
-from djnet.pages import playable
+from djnet.pages import page, puzzles, sound
 from djnet.records import Clip
 
 
 def main(argv: Sequence[str]) -> None:
     """Write the page and say where it is."""
     given = _parse(argv)
-    song, page = given.song, given.output or Path(f"{given.song.stem}-puzzle.html")
-    if page.exists() and not given.force:
-        raise UserError(f"{page} is there already: choose another name with -o, or add --force.")
-    if not page.parent.is_dir():
-        raise UserError(f"{page}: there is no folder {page.parent}.")
-    probe = audio.probe(song)
-    if probe.seconds < constants.CLIP_SECONDS:
-        raise UserError(f"{song} has {probe.seconds:.1f} s, and a puzzle needs {constants.CLIP_SECONDS:g} s of music.")
+    song, path = given.song, given.output or Path(f"{given.song.stem}-puzzle.html")
+    if path.exists() and not given.force:
+        raise UserError(f"{path} is there already: choose another name with -o, or add --force.")
+    if not path.parent.is_dir():
+        raise UserError(f"{path}: there is no folder {path.parent}.")
+    seconds = audio.probe(song).seconds
+    if seconds < constants.CLIP_SECONDS:
+        raise UserError(f"{song} has {seconds:.1f} s, and a puzzle needs {constants.CLIP_SECONDS:g} s of music.")
     start = liveliest(song) if given.start is None else given.start
-    latest = probe.seconds - constants.CLIP_SECONDS
+    latest = seconds - constants.CLIP_SECONDS
     if not 0 <= start <= latest:
         raise UserError(f"--start={start:g}: {song} has 24 s from 0 up to {latest:.1f} s, not from there.")
-    clip = clip_of(song, start)
-    write(clip, song, given.n, given.cut, page)
-    print(f"{song}, from {start:.1f} s, in {given.n} pieces -> {page}")
+    write_puzzle(path, song, read_clip(song, start), given.cut, given.n)
+    print(f"{song}, from {start:.1f} s, in {given.n} pieces -> {path}")
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = job.Parser(prog="djnet puzzle", description="Turns a song into a puzzle to play in a browser.")
     parser.add_argument("song", type=Path, help="a music file: wav, flac, ogg, opus, mp3 or aiff")
-    parser.add_argument("-n", type=int, default=6, choices=playable.SIZES, help="how many pieces (6)")
+    parser.add_argument("-n", type=int, default=6, choices=puzzles.SIZES, help="how many pieces (6)")
     parser.add_argument("-o", "--output", type=Path, help="the page to write (SONG-puzzle.html)")
     parser.add_argument("--start", type=float, help="second of the song to begin at (the liveliest 24 s)")
     parser.add_argument("--cut", choices=("downbeat", "fixed"), default="downbeat", help="where (at downbeats)")
@@ -52,20 +51,14 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def liveliest(song: Path) -> float:
-    """Where the 24 seconds begin in which most happens: the greatest change from frame to frame, in seconds."""
-    mel = log_mel(audio.load(song))
-    change = np.abs(np.diff(mel, axis=0)).mean(axis=1)
-    sums = np.concatenate([[0.0], np.cumsum(change)])
-    latest = len(mel) + constants.WINDOW_HOPS - 1 - constants.CLIP_HOPS - 1  # a hop less: decoding rounds
-    if latest < 1:
-        return 0.0
-    width = min(constants.CLIP_HOPS, len(change))
-    totals = sums[width:][: latest + 1] - sums[:-width][: latest + 1]
+    """The second at which those 24 s of a song begin that change most from frame to frame."""
+    change = np.abs(np.diff(log_mel(audio.load(song)), axis=0)).mean(axis=1)
+    totals = np.convolve(change, np.ones(min(constants.CLIP_HOPS, len(change))), mode="valid")
     return constants.hops_to_seconds(int(np.argmax(totals)))
 
 
-def clip_of(song: Path, start: float) -> Clip:
-    """The 24 s from `start` as a record, with beats where they can be found."""
+def read_clip(song: Path, start: float) -> Clip:
+    """The 24 s of a song from `start` on as a record, with beats where madmom is installed."""
     samples, fine = audio.load_at(song, start, constants.CLIP_SECONDS, (constants.SAMPLE_RATE_HZ, ANALYSIS_RATE_HZ))
     if samples.std() < constants.SILENCE:
         raise UserError(f"{song} is silent from {start:.1f} s on: choose another part with --start.")
@@ -76,25 +69,23 @@ def clip_of(song: Path, start: float) -> Clip:
     return Clip(str(song), str(song), "", "test", start, 0, log_mel(samples), beats)
 
 
-def write(clip: Clip, song: Path, n: int, cut: str, path: Path) -> None:
-    """Write the page of a clip."""
+def write_puzzle(path: Path, song: Path, clip: Clip, cut: str, n: int) -> None:
+    """Write the page of a clip in n pieces."""
     job.import_quietly("tensorflow")
     import djnet
-    from djnet.pages import page, sound
 
-    if playable.cuts_of(clip, cut, n) is None:
+    if puzzles.choose_cuts(clip, cut, n) is None:
         print(f"There are too few clear downbeats for {n} pieces: cut into equal pieces instead.")
         cut = "fixed"
-    puzzle = playable.play_with(clip, "song", cut, n, djnet.load(f"sen-{cut}").scores)
     title, artist = audio.title_of(song)
-    labels = {"title": title, "credit": artist or song.name, "licence": "your own copy"}
-    text = page.render(
+    labels = {"title": title, "credit": artist or song.name, "licence": "your own copy", "sound": "song"}
+    puzzle = puzzles.to_play(clip, cut, n, djnet.load(f"sen-{cut}").scores)
+    page.write_page(
+        path,
         "puzzle.html.jinja",
         title=title,
         pieces=n,
         command=f"djnet puzzle {song.name} -n {n}",
-        scripts=page.GAME_SCRIPTS,
         data={"play": [(puzzle or {}) | labels]},
-        sound=sound.as_text(sound.encode(song, *playable.sound_span(clip))),
+        sound=sound.mp3_text(song, *puzzles.sound_span(clip)),
     )
-    page.write(path, text)

@@ -1,33 +1,25 @@
-"""Templates -> pages. Every text is escaped, whatever a title holds; scripts and styles stand in the page itself."""
+"""Templates -> pages that open from disk. Every text is escaped; scripts and styles stand in the page itself."""
 
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from djnet.files import whole_file
 
-_STATIC = Path(__file__).with_name("static")
-GAME_SCRIPTS = ("board.js", "play.js")  # after core.js, which every page has
-SCRIPTS = (*GAME_SCRIPTS, "hear.js", "tables.js", "medleys.js", "listening.js")
+_HERE = Path(__file__).parent
 
 
-def render(template: str, **values: Any) -> str:
-    """Fill a template."""
-    environment = Environment(
-        loader=PackageLoader("djnet.pages"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    environment.globals["file"] = _static
-    return environment.get_template(template).render(**values)
+def write_page(path: Path, template: str, *folders: Path, **values: Any) -> None:
+    """Fill a template and write the page, whole or not at all.
 
-
-def write(path: Path, text: str) -> None:
-    """Write a page, whole or not at all. Names of files that are not text are shown with a mark in their place."""
+    Templates, scripts and styles are looked for in `folders`, then in this package. Characters that are not text, such
+    as those of odd file names, are replaced.
+    """
+    loader = FileSystemLoader([*folders, _HERE / "templates", _HERE / "static"])
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    environment.globals["file"] = lambda name: Markup(loader.get_source(environment, name)[0])
+    text = environment.get_template(template).render(**values)
     with whole_file(path) as partial:
         partial.write_text(text, encoding="utf-8", errors="replace")
-
-
-def _static(name: str) -> Markup:
-    """A style sheet or script of this package, to stand in the page as it is."""
-    return Markup((_STATIC / name).read_text(encoding="utf-8"))

@@ -18,11 +18,12 @@ _COMPRESSION = 0.5  # of 0 (largest) to 1 (smallest): about 60 kbit a second
 _LONG_SECONDS, _LONG_COMPRESSION = 60.0, 0.8  # whole songs and mixes: about 45 kbit, or the page would grow too large
 
 
-def encode(path: str | Path, start: float, seconds: float) -> bytes:
-    """A part of a music file as mono mp3."""
+def mp3_text(path: str | Path, start: float, seconds: float) -> str:
+    """A part of a music file as mono mp3 in base64, as the page's scripts take it."""
     (samples,) = audio.load_at(path, start, seconds, (RATE_HZ,))
     compression = _LONG_COMPRESSION if seconds > _LONG_SECONDS else _COMPRESSION
-    return mp3(samples / max(1.0, float(np.abs(samples).max(initial=0.0))), RATE_HZ, compression)
+    peak = float(np.abs(samples).max(initial=1.0))
+    return base64.b64encode(mp3(samples / peak, RATE_HZ, compression)).decode("ascii")
 
 
 def mp3(samples: np.ndarray, rate: int, compression: float = _COMPRESSION) -> bytes:
@@ -34,8 +35,3 @@ def mp3(samples: np.ndarray, rate: int, compression: float = _COMPRESSION) -> by
     options = {"format": "MP3", "subtype": "MPEG_LAYER_III", "bitrate_mode": "VARIABLE"}
     soundfile.write(buffer, samples, rate, compression_level=compression, **options)
     return buffer.getvalue()
-
-
-def as_text(sound: bytes) -> str:
-    """An mp3 as the page's scripts take it."""
-    return base64.b64encode(sound).decode("ascii")

@@ -1,1 +1,1 @@
-"""The report: one page that works from a file, with the tables, puzzles to hear and to play, and a listening test."""
+"""The report: one page that works from a file, with tables, puzzles to hear and to play, and a listening test."""

@@ -27,17 +27,17 @@ def define_flags() -> None:
         False,
         "Also put music on the page whose licence may not allow it, for example your own: for yourself only.",
     )
-    flags.DEFINE_string("sen_fixed", "sen-fixed", "Who plays puzzles with equal pieces: a name or a run's folder.")
-    flags.DEFINE_string("sen_downbeat", "sen-downbeat", "Who plays puzzles cut at downbeats.")
+    flags.DEFINE_string("sen_fixed", "sen-fixed", "Network for puzzles of equal pieces: a name or a run's folder.")
+    flags.DEFINE_string("sen_downbeat", "sen-downbeat", "Network for puzzles cut at downbeats.")
 
 
 def main(given: Any) -> None:
     """Write the page and say where it is."""
     job.import_quietly("tensorflow")
-    from experiments.report.build import Places, build
+    from experiments.report.build import Folders, build
 
-    folders = (Path(name).expanduser() for name in (given.data, given.results, given.output, given.medleys))
-    page = build(Places(*folders), {"fixed": given.sen_fixed, "downbeat": given.sen_downbeat}, given.own)
+    paths = (Path(name).expanduser() for name in (given.data, given.results, given.output, given.medleys))
+    page = build(Folders(*paths), {"fixed": given.sen_fixed, "downbeat": given.sen_downbeat}, private=given.own)
     size = sum(path.stat().st_size for path in page.parent.rglob("*") if path.is_file())
     if size > MOST_BYTES:
         print(f"The report is larger than {MOST_BYTES / 1e6:.0f} MB: fewer or shorter medleys make it smaller.")

@@ -1,20 +1,25 @@
 """The listening test: pieces of several recordings in two orders, SEN's, by tempo and key, or random."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from tqdm import tqdm
 
+from djnet import audio
+from djnet.constants import HOP_SAMPLES, SAMPLE_RATE_HZ
 from djnet.files import digest_json
-from djnet.medley import keys
+from djnet.medley import keys, tempo
 from djnet.ordering import best_order, greedy
-from djnet.pages.playable import Scores
+from djnet.pages.puzzles import Score, puzzle_of, sound_span, to_seconds
 from djnet.rng import rng_for
+from experiments.report.music import ClipWithMusic, Music
 
 TRIALS = 12
 PIECES = 5
+TRACKS = 20
 ORDERS = ("sen", "random", "tempo and key")
 
 
@@ -31,23 +36,50 @@ class Piece:
     key: str
 
 
-def listening_test(pieces: Sequence[Piece], score: Scores) -> dict[str, Any] | None:
-    """The trials as the page takes them, or nothing if the pieces come from too few recordings.
-
-    Each trial draws its pieces anew, and each two of the three orders meet equally often.
-    """
-    tracks = sorted({piece.track for piece in pieces})
-    if len(tracks) < PIECES:
+def listening_test(music: Music) -> dict[str, Any] | None:
+    """The listening test as the page takes it, or nothing if too few recordings have downbeats."""
+    by_track: dict[str, ClipWithMusic] = {}
+    for one in music.clips:
+        if "downbeat/3" in one.clip.segmentations:
+            by_track.setdefault(one.clip.track, one)
+    if len(by_track) < PIECES:
         return None
+    chosen = tqdm(list(by_track.values())[:TRACKS], desc="listening test", unit="track")
+    pieces = [piece for one in chosen for piece in _pieces(one, music.add_sound(one))]
+    trials = draw_trials(pieces, music.scorers["downbeat"].scores)
+    return {"id": digest_json(trials)[:12], "trials": trials}
+
+
+def _pieces(one: ClipWithMusic, sound: str) -> Iterator[Piece]:
+    """A clip's three pieces of about eight seconds, from downbeat to downbeat."""
+    import librosa
+
+    cuts = one.clip.segmentations["downbeat/3"].cuts
+    samples = audio.load(one.recording.path, *sound_span(one.clip))
+    puzzle, times = puzzle_of(one.clip, cuts), one.clip.beats[:, 0]
+    seconds = itertools.pairwise(to_seconds(cuts))
+    for piece, (first, last), (start, end) in zip(puzzle.truth, itertools.pairwise(cuts), seconds, strict=True):
+        part = samples[first * HOP_SAMPLES : last * HOP_SAMPLES]
+        chroma = librosa.feature.chroma_stft(y=part, sr=SAMPLE_RATE_HZ, tuning=0.0).mean(axis=1)
+        bpm = tempo.bpm(one.clip.beats[(times >= start) & (times <= end)])
+        yield Piece(one.clip.track, sound, start, end, puzzle.fragments[piece], bpm, keys.key_of(chroma))
+
+
+def draw_trials(pieces: Sequence[Piece], score: Score) -> list[dict[str, Any]]:
+    """Trials that each draw their pieces anew from five tracks; each two of the three orders meet equally often."""
+    tracks = sorted({piece.track for piece in pieces})
     trials = []
-    duels = list(itertools.combinations(ORDERS, 2))
-    for number in range(TRIALS):
+    contests = itertools.cycle(itertools.combinations(ORDERS, 2))
+    for number, (first, second) in zip(range(TRIALS), contests, strict=False):
         rng = rng_for(0, "listening", number)
         chosen = rng.choice(len(tracks), PIECES, replace=False)
-        own = [[piece for piece in pieces if piece.track == tracks[i]] for i in chosen]
-        drawn = [some[rng.integers(len(some))] for some in own]
-        orders = _orders(drawn, score, rng)
-        first, second = duels[number % len(duels)]
+        choices = [[piece for piece in pieces if piece.track == tracks[i]] for i in chosen]
+        drawn = [some[rng.integers(len(some))] for some in choices]
+        orders = {
+            "sen": list(best_order(score([piece.mel for piece in drawn])).order),
+            "random": rng.permutation(len(drawn)).tolist(),
+            "tempo and key": list(greedy(likeness(drawn)).order),
+        }
         if orders[first] == orders[second]:  # nothing to compare
             continue
         trials.append(
@@ -58,21 +90,13 @@ def listening_test(pieces: Sequence[Piece], score: Scores) -> dict[str, Any] | N
                 "second": {"name": second, "order": orders[second]},
             }
         )
-    return {"id": digest_json(trials)[:12], "trials": trials}
-
-
-def _orders(pieces: Sequence[Piece], score: Scores, rng: np.random.Generator) -> dict[str, list[int]]:
-    return {
-        "sen": list(best_order(score([piece.mel for piece in pieces])).order),
-        "random": rng.permutation(len(pieces)).tolist(),
-        "tempo and key": list(greedy(likeness(pieces)).order),
-    }
+    return trials
 
 
 def likeness(pieces: Sequence[Piece]) -> np.ndarray:
     """How near tempo and key of every two pieces are, as other tools go by: -> [n, n]."""
-    tempo = np.log2([max(piece.bpm, 1.0) for piece in pieces])
-    apart = np.abs(tempo[:, None] - tempo[None, :])
+    octaves = np.log2([max(piece.bpm, 1.0) for piece in pieces])
+    apart = np.abs(octaves[:, None] - octaves[None, :])
     apart = np.minimum(apart, np.abs(1.0 - apart))  # twice the tempo counts as the same
     near = np.array([[keys.closeness(a.key, b.key) for b in pieces] for a in pieces])
     return near - 4.0 * apart

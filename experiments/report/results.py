@@ -2,12 +2,13 @@
 
 import csv
 import shutil
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from djnet.errors import UserError
 
-TABLES = {
+TITLES = {
     "table2": "Table 2: models, three equal pieces",
     "table3": "Table 3: number of pieces, equal cuts and downbeats",
     "table4": "Table 4: other games",
@@ -15,12 +16,6 @@ TABLES = {
     "boundary": "Boundary: music taken away at the cuts",
     "transfer": "Transfer: music of another kind",
     "speed": "Speed",
-}
-# Shown in a section of its own, or not for people.
-_ELSEWHERE = {"listening"}
-_ACCURACIES = ("", "_low", "_high")
-_GAME_COLUMNS = {"game", "n", "method", "protocol", "puzzles", "reason", "paper_global", "paper_pairwise"} | {
-    f"{name}{edge}" for name in ("global", "pairwise") for edge in _ACCURACIES
 }
 CAPTIONS = {
     "puzzle": "A puzzle: four pieces of a clip, shuffled and in order",
@@ -32,27 +27,19 @@ CAPTIONS = {
     "learning": "Validation accuracy by epoch",
     "downbeats": "What the downbeat network hears, and the beats that were chosen",
 }
+_LISTENING = "listening"  # a table with a section of its own
+_ACCURACIES = {f"{name}{edge}" for name in ("global", "pairwise") for edge in ("", "_low", "_high")}
+_GAME_COLUMNS = {"game", "n", "method", "protocol", "puzzles", "reason", "paper_global", "paper_pairwise", *_ACCURACIES}
 
 
 @dataclass(frozen=True)
 class Table:
-    """A CSV file; one with games has accuracies and intervals, others are shown as they are."""
+    """A CSV file; accuracies are shown with their intervals, other columns as they are."""
 
-    id: str
+    name: str
     title: str
-    file: str
-    command: str
-    columns: list[str]
     rows: list[dict[str, str]]
-    games: bool
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A picture beside the page."""
-
-    address: str
-    caption: str
+    has_accuracies: bool
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:
@@ -67,30 +54,18 @@ def read_csv(path: Path) -> list[dict[str, str]]:
     return rows
 
 
-def tables(folder: Path) -> list[Table]:
-    """Every table of a results folder, the paper's first."""
-    found = {path.stem: path for path in sorted(folder.glob("*.csv")) if path.stem not in _ELSEWHERE}
-    names = [name for name in TABLES if name in found] + [name for name in found if name not in TABLES]
-    return [table for name in names if (table := _table(found[name])).rows]
+def read_tables(folder: Path) -> list[Table]:
+    """Every table of a results folder that has rows, the paper's first."""
+    paths = (path for path in sorted(folder.glob("*.csv")) if path.stem != _LISTENING)
+    return [_table(path.stem, title, rows) for path, title in _titled(paths, TITLES) if (rows := read_csv(path))]
 
 
-def _table(path: Path) -> Table:
-    rows = read_csv(path)
-    columns = list(rows[0]) if rows else []
-    games = set(columns) >= _GAME_COLUMNS
-    command = "make bench" if path.stem == "speed" else "make evaluate"
-    if games:
+def _table(name: str, title: str, rows: list[dict[str, str]]) -> Table:
+    has_accuracies = rows[0].keys() >= _GAME_COLUMNS
+    if has_accuracies:
         other = dict.fromkeys(("segmentation", "gap", "corpus"), "")
-        rows = [other | row | {"made": _made(row, path.stem.removeprefix("table"))} for row in rows]
-    return Table(
-        id=f"table-{path.stem}",
-        title=TABLES.get(path.stem, path.stem.replace("_", " ")),
-        file=path.name,
-        command=command,
-        columns=columns,
-        rows=rows,
-        games=games,
-    )
+        rows = [other | row | {"made": _made(row, name.removeprefix("table"))} for row in rows]
+    return Table(name, title, rows, has_accuracies)
 
 
 def _made(row: dict[str, str], table: str) -> str:
@@ -100,26 +75,35 @@ def _made(row: dict[str, str], table: str) -> str:
         facts.append(f"trained on {row['trained_on']} at commit {row.get('trained_commit', '')[:12]}")
     if row.get("commit"):
         facts.append(f"evaluated at commit {row['commit'][:12]}")
-    flags = {"table": table, "protocol": row.get("protocol"), "preset": row.get("preset"), "seed": row.get("seed")}
+    flags = {"table": table} | {name: row.get(name) for name in ("protocol", "preset", "seed")}
     given = " ".join(f"--{name}={value}" for name, value in flags.items() if value)
-    facts.append(f"python -m experiments.evaluate {given}")
-    return ", ".join(filter(None, facts))
+    return ", ".join(filter(None, [*facts, f"python -m experiments.evaluate {given}"]))
 
 
-def figures(folder: Path, report: Path) -> list[Figure]:
-    """Copy the pictures of a results folder beside the page; of two formats the PNG, which never is very large."""
+def read_preferences(folder: Path) -> list[dict[str, str]]:
+    """What `python -m experiments.listening` wrote; nothing if no listeners were asked yet."""
+    path = folder / f"{_LISTENING}.csv"
+    return read_csv(path) if path.is_file() else []
+
+
+def copy_figures(folder: Path, report: Path) -> list[dict[str, str]]:
+    """Copy the pictures of a results folder beside the page: -> address and caption of each.
+
+    Of two formats the PNG is taken, which never is very large.
+    """
     target = report / "figures"
     shutil.rmtree(target, ignore_errors=True)
-    found = {path.stem: path for kind in ("svg", "png") for path in sorted((folder / "figures").glob(f"*.{kind}"))}
-    if found:
-        target.mkdir(parents=True)
-    for path in found.values():
+    figures = []
+    paths = (path for suffix in ("svg", "png") for path in sorted((folder / "figures").glob(f"*.{suffix}")))
+    for path, caption in _titled(paths, CAPTIONS):
+        target.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target / path.name)
-    names = [name for name in CAPTIONS if name in found] + [name for name in sorted(found) if name not in CAPTIONS]
-    return [Figure(f"figures/{found[name].name}", CAPTIONS.get(name, name.replace("_", " "))) for name in names]
+        figures.append({"address": f"figures/{path.name}", "caption": caption})
+    return figures
 
 
-def preferences(folder: Path) -> list[dict[str, str]]:
-    """What `python -m experiments.listening` found; nothing if no listeners were asked yet."""
-    path = folder / "listening.csv"
-    return read_csv(path) if path.is_file() else []
+def _titled(paths: Iterable[Path], titles: Mapping[str, str]) -> list[tuple[Path, str]]:
+    """Files with their titles, those that have one first; of two files of the same name the last."""
+    by_name = {path.stem: path for path in paths}
+    names = [name for name in titles if name in by_name] + sorted(by_name.keys() - titles.keys())
+    return [(by_name[name], titles.get(name, name.replace("_", " "))) for name in names]

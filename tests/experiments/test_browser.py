@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from djnet.cli import puzzle
 from experiments import listening
 from tests.make_report import TITLE
 
@@ -70,6 +71,38 @@ def _put_in_order(page, truth: list[str]) -> None:
     for piece in reversed(truth):
         page.focus(f'.card[data-piece="{piece}"] .listen')
         page.keyboard.press("Home")
+
+
+@pytest.fixture(scope="module")
+def puzzle_page(songs, tmp_path_factory):
+    path = tmp_path_factory.mktemp("puzzle") / "puzzle.html"
+    puzzle.main([songs.tracks[0].path, "-n", "3", "--start", "0", "-o", str(path)])
+    return path
+
+
+def test_a_puzzle_page_is_played(puzzle_page, watched):
+    page = watched(puzzle_page)
+    page.click('.card[data-piece="2"] .listen')
+    _await_sound(page)
+    (data,) = json.loads(page.text_content("#data"))["play"]
+    _put_in_order(page, [str(piece) for piece in data["truth"]])
+    page.click('[data-game="check"]')
+    assert page.text_content('[data-game="verdict"]').startswith("Right, every join!")
+    page.click('[data-game="reveal"]')
+    assert page.locator('[data-game="answer"] .answer').count() == 2
+
+
+@pytest.mark.parametrize("which", ["report", "puzzle_page"])
+def test_a_page_may_load_nothing_from_other_hosts(which, browser, request):
+    page = browser.new_page()
+    page.goto(request.getfixturevalue(which).as_uri())
+    load = """tag => new Promise((done) => {
+        document.addEventListener("securitypolicyviolation", (event) => done(event.effectiveDirective), { once: true });
+        document.body.append(Object.assign(document.createElement(tag), { src: "https://other.invalid/x" }));
+    })"""
+    blocked = [page.evaluate(load, tag) for tag in ("img", "script", "audio", "iframe")]
+    assert blocked == ["img-src", "script-src-elem", "media-src", "frame-src"]
+    page.close()
 
 
 def test_the_page_loads_and_shows_titles_as_they_are(report, watched):
@@ -171,19 +204,19 @@ def test_check_marks_joins_and_the_first_answer_counts(report, watched):
 
 def test_answers_to_a_puzzle_can_be_heard_with_their_joins(report, watched):
     page = watched(report)
-    page.select_option("#hearing select", label="Jigsaw, 4 pieces, cut at downbeats")
-    assert page.locator("#hearing details").count() == 2
-    first = page.locator("#hearing details").first
+    page.select_option("#answered select", label="Jigsaw, 4 pieces, cut at downbeats")
+    assert page.locator("#answered details").count() == 2
+    first = page.locator("#answered details").first
     first.locator("summary").click()
     first.locator(".answer").first.wait_for()  # browsers tell of an opened part a little later
     assert first.locator(".answer").count() == 4
-    assert first.locator(".answer").nth(0).locator(".mark.right .map").count() == 3
+    assert first.locator(".answer").nth(0).locator(".mark.right .matrix").count() == 3
     assert first.locator(".answer").nth(1).locator(".mark.wrong").count() == 3
     first.locator(".answer .play").nth(1).click()
     _await_sound(page)
     assert page.text_content("#player .label").startswith("CIN: ")
     image = "url => new Promise((done) => { const i = new Image(); i.onload = () => done(i.width); i.src = url; })"
-    style = first.locator(".map").first.get_attribute("style")
+    style = first.locator(".matrix").first.get_attribute("style")
     assert page.evaluate(image, style.split('"')[1]) == 4 * 48
 
 
@@ -201,7 +234,7 @@ def test_listening_answers_download_as_a_csv_that_the_command_reads(report, watc
     with page.expect_download() as download:
         page.click('[data-test="download"]')
     download.value.save_as(tmp_path / "answers.csv")
-    (answer,) = listening.read(tmp_path / "answers.csv")
+    (answer,) = listening.read(tmp_path / "answers.csv").itertuples()
     assert {answer.first, answer.second} <= {"sen", "random", "tempo and key"} and answer.share in (0.0, 1.0)
 
 

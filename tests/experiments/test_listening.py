@@ -3,6 +3,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,8 +25,8 @@ def _rows(listener, choices, a="random", b="sen"):
 def test_preferences_are_counted_for_the_order_not_the_side(tmp_path):
     _write(tmp_path / "one.csv", _rows("x", ["b", "b", "none", "a"]))
     _write(tmp_path / "two.csv", _rows("y", ["a", "a", "a"], a="sen", b="random"))
-    answers = [answer for name in ("one", "two") for answer in listening.read(tmp_path / f"{name}.csv")]
-    (found,) = listening.preferences(answers)
+    answers = pd.concat(listening.read(tmp_path / f"{name}.csv") for name in ("one", "two"))
+    (found,) = listening.preferences(answers).itertuples()
     assert (found.first, found.second) == ("sen", "random")
     assert found.share == pytest.approx(5.5 / 7, abs=1e-3)
     assert (found.answers, found.ties, found.listeners) == (7, 1, 2)
@@ -34,7 +35,7 @@ def test_preferences_are_counted_for_the_order_not_the_side(tmp_path):
 
 def test_of_two_answers_to_one_trial_the_last_counts(tmp_path):
     path = _write(tmp_path / "a.csv", _rows("x", ["a"]) + _rows("x", ["b"]))
-    (found,) = listening.preferences(listening.read(path))
+    (found,) = listening.preferences(listening.read(path)).itertuples()
     assert (found.answers, found.share) == (1, 1.0)
 
 

@@ -13,15 +13,18 @@ import soundfile
 from djnet import audio
 from djnet.corpora import TRACK_LIST
 from djnet.errors import UserError
-from djnet.pages import playable, sound
+from djnet.pages import puzzles, sound
 from djnet.records import Clip
 from experiments import predictions, tables
 from experiments.predictions import Answer
-from experiments.report import answers, audible, listening_test, recordings, results
-from experiments.report.build import Places, build, load_scorer, unheard_games
-from experiments.report.sounds import Sounds
+from experiments.report import answered, listening_test, music, results
+from experiments.report.answered import Variant
+from experiments.report.assets import Assets
+from experiments.report.build import Folders, build, explain_missing_games, load_scorer
+from experiments.report.music import Music
+from experiments.report.recordings import TrackList
 from tests import make_report
-from tests.make_report import PLAYERS
+from tests.make_report import NETWORKS
 
 
 def _data(page: Path) -> dict:
@@ -40,7 +43,7 @@ def test_a_report_has_every_section_and_names_no_other_host(report):
     assert size < 40e6
     data = _data(report)
     assert "Sequencing was not played yet on what is here. Make it: make rwc RWC=folder" in text
-    names = [game["name"] for game in data["hear"]]
+    names = [game["name"] for game in data["answered"]]
     assert names == ["Jigsaw, 4 pieces, cut at downbeats", "Jigsaw, 3 pieces, equal pieces"]
     for key in {puzzle["sound"] for puzzle in data["play"]}:
         assert (report.parent / "sounds" / f"{key}.js").exists()
@@ -48,33 +51,35 @@ def test_a_report_has_every_section_and_names_no_other_host(report):
 
 def test_games_of_all_sizes_are_cut_and_answered(records):
     clip = next(clip for clip in records.read_clips("test") if "downbeat/8" in clip.segmentations)
-    for cut, n in itertools.product(("fixed", "downbeat"), playable.SIZES):
-        found = playable.play_with(clip, "sound", cut, n, _nearest)
+    for cut, n in itertools.product(("fixed", "downbeat"), puzzles.SIZES):
+        found = puzzles.to_play(clip, cut, n, _nearest)
         assert found is not None and (found["cut"], found["n"]) == (cut, n)
         assert len(found["cuts"]) == n + 1 and found["cuts"] == sorted(found["cuts"])
         assert sorted(found["truth"]) == sorted(found["answers"][0]["order"]) == list(range(n))
         assert np.array(found["scores"]).shape == (n, n)
-    assert playable.SIZES == (3, 4, 5, 6, 7, 8)
+    assert puzzles.SIZES == (3, 4, 5, 6, 7, 8)
 
 
 def test_with_nothing_there_the_page_says_what_makes_it(tmp_path):
     (tmp_path / "report" / "sounds").mkdir(parents=True)
     (tmp_path / "report" / "sounds" / "old.js").touch()
-    page = build(Places(*(tmp_path / name for name in ("data", "results", "report", "medleys"))), PLAYERS)
+    page = build(Folders(*(tmp_path / name for name in ("data", "results", "report", "medleys"))), NETWORKS)
     text = page.read_text(encoding="utf-8")
     for command in ("make evaluate", "make preprocess", "djnet medley", "make figures"):
         assert command in text
-    assert _data(page) == {"hear": [], "play": [], "trials": None}
+    assert _data(page) == {"answered": [], "play": [], "listeningTest": None}
     assert list((tmp_path / "report" / "sounds").iterdir()) == []
 
 
 def test_folders_that_hold_something_else_are_left_alone(tmp_path):
     (tmp_path / "figures").mkdir()
-    places = Places(tmp_path / "data", tmp_path, tmp_path, tmp_path / "medleys")
+    folders = Folders(tmp_path / "data", tmp_path, tmp_path, tmp_path / "medleys")
     with pytest.raises(UserError, match="holds something else than a report"):
-        build(places, PLAYERS)
+        build(folders, NETWORKS)
     with pytest.raises(UserError, match="where the report keeps its copies"):
-        build(dataclasses.replace(places, output=tmp_path / "report", medleys=tmp_path / "report" / "medleys"), PLAYERS)
+        build(
+            dataclasses.replace(folders, output=tmp_path / "report", medleys=tmp_path / "report" / "medleys"), NETWORKS
+        )
     assert (tmp_path / "figures").is_dir()
 
 
@@ -84,7 +89,7 @@ def test_music_that_may_not_be_passed_on_is_not_on_the_page(records, tmp_path):
     listed = (data / TRACK_LIST).read_text().replace("CC0-1.0", "own")
     (data / TRACK_LIST).write_text(listed)
     make_report.write_medley(tmp_path / "medleys")
-    page = build(Places(data, tmp_path / "results", tmp_path / "report", tmp_path / "medleys"), PLAYERS)
+    page = build(Folders(data, tmp_path / "results", tmp_path / "report", tmp_path / "medleys"), NETWORKS)
     text = page.read_text(encoding="utf-8")
     assert text.count("make report FLAGS=--own") == 4  # three sections and the medley
     assert list((tmp_path / "report" / "sounds").iterdir()) == [] and not (tmp_path / "report" / "medleys").exists()
@@ -97,31 +102,34 @@ def test_tracks_and_mixes_are_heard_as_far_as_their_licences_allow(tmp_path, wri
         for (name, path), licence in zip(paths.items(), ("CC-BY-4.0", "see copyright file"), strict=True)
     ]
     make_report.write_csv(tmp_path / TRACK_LIST, rows)
-    tracks, own = (recordings.Tracks.read(tmp_path, own) for own in (False, True))
-    found = tracks.source("free")
+    tracks, private = (TrackList.read(tmp_path, private) for private in (False, True))
+    found = tracks.recording("free")
     assert found is not None and found.labels == {"title": "free", "credit": "album, free", "licence": "CC-BY-4.0"}
-    assert tracks.source("closed") is None and own.source("closed") is not None
-    mixed = tracks.recording(paths["free"], ["free", "free"], {})
+    assert tracks.recording("closed") is None and private.recording("closed") is not None
+    mixed = tracks.recording_in_parts(paths["free"], ["free", "free"], {})
     assert mixed is not None and mixed.licence == "CC-BY-4.0"
     assert mixed.credit == "free; free"
-    sounds = Sounds(tmp_path / "report")
-    sounds.add(mixed, 0.0, 1.0)
-    assert sounds.credits == {"free: album, free (CC-BY-4.0)"}  # those of the tracks, each once
-    assert tracks.recording(paths["free"], ["free", "closed"], {}) is None
-    assert tracks.recording(paths["free"], ["verse"], {}) is None
-    assert own.recording(paths["free"], ["verse"], {}) is not None
-    song = tracks.recording(paths["free"], ["verse"], {"licence": "CC-BY-NC-4.0", "credit": "somebody"})
+    assets = Assets(tmp_path / "report")
+    assets.add_sound(mixed, 0.0, 1.0)
+    assert assets.credits == {"free: album, free (CC-BY-4.0)"}  # those of the tracks, each once
+    assert tracks.recording_in_parts(paths["free"], ["free", "closed"], {}) is None
+    assert tracks.recording_in_parts(paths["free"], ["verse"], {}) is None
+    assert private.recording_in_parts(paths["free"], ["verse"], {}) is not None
+    song = tracks.recording_in_parts(paths["free"], ["verse"], {"licence": "CC-BY-NC-4.0", "credit": "somebody"})
     assert song is not None and song.labels == {"title": "free", "credit": "somebody", "licence": "CC-BY-NC-4.0"}
-    assert tracks.recording(paths["free"], ["verse"], {"licence": "CC-BY-ND-4.0"}) is None
-    assert tracks.licence_at(str(paths["closed"])) == "see copyright file" and tracks.licence_at("elsewhere.mp3") == ""
+    assert tracks.recording_in_parts(paths["free"], ["verse"], {"licence": "CC-BY-ND-4.0"}) is None
+    assert (
+        tracks.licence_of_file(str(paths["closed"])) == "see copyright file"
+        and tracks.licence_of_file("elsewhere.mp3") == ""
+    )
     with pytest.raises(UserError, match=r"tracks\.csv is missing: run make preprocess again"):
-        recordings.Tracks.read(tmp_path / "nowhere")
+        TrackList.read(tmp_path / "nowhere")
 
 
 def test_long_sounds_are_smaller_by_the_second(tmp_path):
     noise = np.random.default_rng(0).normal(0, 0.1, 61 * sound.RATE_HZ)
     soundfile.write(tmp_path / "noise.wav", noise, sound.RATE_HZ)
-    short, long = (len(sound.encode(tmp_path / "noise.wav", 0.0, seconds)) / seconds for seconds in (5, 61))
+    short, long = (len(sound.mp3_text(tmp_path / "noise.wav", 0.0, seconds)) / seconds for seconds in (5, 61))
     assert long < 0.9 * short
 
 
@@ -131,12 +139,13 @@ def test_recordings_in_parts_become_puzzles_with_their_sound(tmp_path, write_ton
     make_report.write_csv(
         folder / "mix-000.csv", [{"start": 3 * i, "end": 3 * i + 3, "label": f"song {i}"} for i in range(3)]
     )
-    (riddle,) = audible.recordings("medley", tmp_path, recordings.Tracks({}, own=True))
-    assert riddle.cuts == [0, 3, 6, 9] and len(riddle.puzzle.fragments) == 3 and riddle.span == (0.0, 9.0)
-    assert list(audible.recordings("medley", tmp_path, recordings.Tracks({}))) == []
-    assert audible.music_of("medley", tmp_path) != audible.music_of("sequencing", tmp_path) == ""
+    assets = Assets(tmp_path / "report")
+    (mix,) = Music(tmp_path, TrackList({}, private=True), [], {}, assets).recordings("medley")
+    assert mix.cuts == [0, 3, 6, 9] and len(mix.puzzle.fragments) == 3 and mix.span == (0.0, 9.0)
+    assert list(Music(tmp_path, TrackList({}), [], {}, assets).recordings("medley")) == []
+    assert music.corpus_hash("medley", tmp_path) != music.corpus_hash("sequencing", tmp_path) == ""
     (folder / "mix-000.wav").unlink()
-    assert audible.music_of("medley", tmp_path) == ""
+    assert music.corpus_hash("medley", tmp_path) == ""
 
 
 def test_titles_come_from_tags_or_from_names(tmp_path, write_tone):
@@ -161,26 +170,26 @@ def test_answers_are_those_to_the_same_music(tmp_path):
         "g": _cell(game="medley", n="7-11", method="random", corpus_hash="older mixes", seed=""),
         "h": _cell(game="medley", segmentation="downbeat", n="7-11", method="cin", corpus_hash="y", trained_on="other"),
     }.items():
-        predictions.write(tmp_path / answers.FOLDER / f"{name}.csv", about, given)
-    music = {"jigsaw": "x", "medley": "y", "sequencing": ""}
-    found = answers.find(tmp_path, music, "these records")
+        predictions.write(tmp_path / answered.FOLDER / f"{name}.csv", about, given)
+    corpora = {"jigsaw": "x", "medley": "y", "sequencing": ""}
+    found = answered.read_answers(tmp_path, corpora, "these records")
     assert {game.name: set(methods) for game, methods in found.items()} == {
         "Jigsaw, 3 pieces, equal pieces": {"sen"},
         "Medley, 7-11 pieces": {"sen", "continuity"},
     }
-    (tmp_path / answers.FOLDER / "z.csv").write_text("no json\n")
+    (tmp_path / answered.FOLDER / "z.csv").write_text("no json\n")
     with pytest.raises(UserError, match=r"z\.csv is damaged .* Remove it and run: make evaluate"):
-        answers.find(tmp_path, music, "these records")
+        answered.read_answers(tmp_path, corpora, "these records")
 
 
 def test_games_that_are_not_heard_name_the_command_that_makes_them(tmp_path):
-    sequencing, jigsaw = answers.Game("sequencing", "", "10"), answers.Game("jigsaw", "fixed", "3")
-    medleys = answers.Game("medley", "", "7-11")
-    games: dict[answers.Game, answers.Answers] = {sequencing: {"sen": {}}, jigsaw: {"sen": {}}, medleys: {"random": {}}}
-    medley, silent = unheard_games(tmp_path, games, [sequencing.name])
+    sequencing, jigsaw = Variant("sequencing", "", "10"), Variant("jigsaw", "fixed", "3")
+    medleys = Variant("medley", "", "7-11")
+    played: answered.Variants = {sequencing: {"sen": {}}, jigsaw: {"sen": {}}, medleys: {"random": {}}}
+    medley, unpublished = explain_missing_games(tmp_path, played, [sequencing.name])
     assert medley == "Medley was not played yet on what is here. Make it: make mixes, then make evaluate report"
-    assert "Sequencing, 10 pieces. For yourself: make report FLAGS=--own" in silent
-    assert unheard_games(tmp_path, {}, [])[0].endswith("Make them: make train evaluate")
+    assert "Sequencing, 10 pieces. For yourself: make report FLAGS=--own" in unpublished
+    assert explain_missing_games(tmp_path, {}, [])[0].endswith("Make them: make train evaluate")
 
 
 def test_the_best_baseline_is_another_trained_network():
@@ -188,14 +197,14 @@ def test_the_best_baseline_is_another_trained_network():
         return {str(i): Answer(str(i), (0, 1), (0, 1) if i < right else (1, 0)) for i in range(5)}
 
     found = {"sen": given(5), "sen (greedy)": given(5), "continuity": given(4), "all": given(5), "sn": given(1)}
-    assert answers.best_baseline(found | {"cin": given(3)}) == "cin"
-    assert answers.best_baseline({"sen": given(5), "continuity": given(4)}) is None
+    assert answered.best_baseline(found | {"cin": given(3)}) == "cin"
+    assert answered.best_baseline({"sen": given(5), "continuity": given(4)}) is None
 
 
 def test_tables_that_are_none_are_named(tmp_path):
     (tmp_path / "table2.csv").write_text("a,b\n1,2,3\n")
     with pytest.raises(UserError, match=r"table2\.csv has lines with more or fewer cells"):
-        results.tables(tmp_path)
+        results.read_tables(tmp_path)
 
 
 def test_a_network_that_is_not_there_is_named(tmp_path):
@@ -214,14 +223,22 @@ def _piece(track, level=0.0, bpm=120.0, key="C"):
 
 def test_trials_compare_orders_that_differ_over_pieces_of_different_tracks():
     pieces = [_piece(f"track{i}", i, 80 + 10 * i, "CGDAE"[i % 5]) for i in range(9)]
-    found = listening_test.listening_test(pieces, _nearest)
-    assert found is not None and found == listening_test.listening_test(pieces, _nearest)
-    assert 9 <= len(found["trials"]) <= listening_test.TRIALS
-    for trial in found["trials"]:
+    trials = listening_test.draw_trials(pieces, _nearest)
+    assert trials == listening_test.draw_trials(pieces, _nearest)
+    assert 9 <= len(trials) <= listening_test.TRIALS
+    for trial in trials:
         assert trial["first"]["order"] != trial["second"]["order"]
         assert sorted(trial["first"]["order"]) == list(range(listening_test.PIECES))
-    assert {trial["first"]["name"] for trial in found["trials"]} == {"sen", "random"}
-    assert listening_test.listening_test(pieces[:4], _nearest) is None
+    assert {trial["first"]["name"] for trial in trials} == {"sen", "random"}
+
+
+def test_four_recordings_are_too_few_for_the_listening_test(records, tmp_path):
+    tracks = TrackList.read(records.folder, private=True)
+    (first, *_) = music.find_clips(records, tracks)
+    four = [music.ClipWithMusic(dataclasses.replace(first.clip, track=str(i)), first.recording) for i in range(4)]
+    assert "downbeat/3" in first.clip.segmentations
+    assert listening_test.listening_test(Music(records.folder, tracks, four, {}, Assets(tmp_path))) is None
+    assert list((tmp_path / "sounds").iterdir()) == []
 
 
 def test_tempo_and_key_bring_like_pieces_together():
@@ -234,13 +251,13 @@ def test_tempo_and_key_bring_like_pieces_together():
 def test_cuts_of_sizes_that_are_not_recorded_follow_the_same_rules():
     beats = np.stack([np.arange(0, 30, 0.5), np.tile([1, 2, 3, 4], 15)], axis=1).astype(np.float32)
     clip = Clip("x", "t", "g", "test", 0.0, 129, np.zeros((1290, 128), np.float16), beats)
-    equal = playable.cuts_of(clip, "fixed", 5)
+    equal = puzzles.choose_cuts(clip, "fixed", 5)
     assert equal is not None and equal[0] == 129 and np.ptp(np.diff(equal)) <= 1
-    cuts = playable.cuts_of(clip, "downbeat", 7)
+    cuts = puzzles.choose_cuts(clip, "downbeat", 7)
     assert cuts is not None and len(cuts) == 8
-    bars = np.asarray(playable.seconds_of(cuts)) / 2.0
+    bars = np.asarray(puzzles.to_seconds(cuts)) / 2.0
     assert np.allclose(bars, np.round(bars), atol=0.02)
-    assert playable.cuts_of(Clip("x", "t", "g", "test", 0.0, 0, clip.mel), "downbeat", 5) is None
+    assert puzzles.choose_cuts(Clip("x", "t", "g", "test", 0.0, 0, clip.mel), "downbeat", 5) is None
 
 
 def test_the_command_says_what_is_wrong():

@@ -156,20 +156,20 @@ djnet.Board = class {
 
   #follow(card, pointer, held) {
     const cards = this.cards;
-    const own = cards.indexOf(card);
+    const place = cards.indexOf(card);
     const under = cards.findIndex((other) => {
       if (other === card) return false;
       const box = other.getBoundingClientRect();
       return pointer.clientX >= box.left && pointer.clientX <= box.right && pointer.clientY >= box.top && pointer.clientY <= box.bottom;
     });
-    if (under >= 0) this.list.insertBefore(card, under > own ? cards[under].nextSibling : cards[under]);
+    if (under >= 0) this.list.insertBefore(card, under > place ? cards[under].nextSibling : cards[under]);
     card.style.transform = "";
     const home = card.getBoundingClientRect();
     card.style.transform = `translate(${pointer.clientX - held.x - home.left}px, ${pointer.clientY - held.y - home.top}px)`;
   }
 };
 
-// An order that cannot be moved: letters, right and wrong joins, scores and, where there is one, the map of each join.
+// An order that cannot be moved: letters, right and wrong joins, scores and, where there is one, the similarity matrix of each join.
 djnet.orderRow = (puzzle, answer) => {
   const { element, letters, hue, rightJoins } = djnet;
   const joins = rightJoins(answer.order, puzzle.truth);
@@ -199,12 +199,12 @@ djnet.joinMark = (puzzle, before, after, right) => {
   const text = `${letters[before]} to ${letters[after]}: ${right ? "right" : "wrong"}.${known}`;
   const mark = element("li", { class: `mark ${right ? "right" : "wrong"}`, title: text });
   mark.append(element("span", { class: "hidden" }, text), element("span", { "aria-hidden": "true" }, right ? "✓" : "✗"));
-  if (puzzle.map) {
+  if (puzzle.picture) {
     const n = puzzle.truth.length;
     const place = (index) => `${n > 1 ? index / (n - 1) * 100 : 0}%`;
     mark.append(element("span", {
-      class: "map", "aria-hidden": "true",
-      style: `background-image: url("${puzzle.map}"); background-size: ${n * 100}%; background-position: ${place(after)} ${place(before)}`,
+      class: "matrix", "aria-hidden": "true",
+      style: `background-image: url("${puzzle.picture}"); background-size: ${n * 100}%; background-position: ${place(after)} ${place(before)}`,
     }));
   }
   if (score !== undefined) mark.append(element("small", { "aria-hidden": "true" }, score.toFixed(2)));

@@ -2,7 +2,7 @@
 
 // What all parts of the page share: sounds, the one player, the live region, what is kept in the browser.
 const djnet = (() => {
-  const RATE_HZ = 32000; // as experiments/report/sound.py encodes
+  const RATE_HZ = 32000; // as djnet/pages/sound.py encodes
   const FADE_SECONDS = 0.004; // at both ends of every piece, so that a click does not tell a wrong join
 
   const page = JSON.parse(document.getElementById("data").textContent);
@@ -51,7 +51,7 @@ const djnet = (() => {
   const arrivals = new Map(); // key -> what to call when its script has run
   const decoded = new Map(); // key -> promise of Float32Array
 
-  function heard(key, text) { // called by sounds/<key>.js
+  function addSound(key, text) { // called by sounds/<key>.js
     if (arrivals.has(key)) arrivals.get(key)(text);
     else texts.set(key, Promise.resolve(text));
   }
@@ -229,5 +229,5 @@ const djnet = (() => {
     });
   }
 
-  return { page, letters, element, announce, store, heard, parts, play, drawWave, hue, rightJoins };
+  return { page, letters, element, announce, store, addSound, parts, play, drawWave, hue, rightJoins };
 })();

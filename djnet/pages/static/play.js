@@ -27,9 +27,9 @@
   // The next one that was not played yet, else any other.
   function next() {
     const done = store.read("counted", []);
-    const found = fitting();
-    const start = found.indexOf(puzzle) + 1;
-    const turned = [...found.slice(start), ...found.slice(0, start)];
+    const choices = fitting();
+    const start = choices.indexOf(puzzle) + 1;
+    const turned = [...choices.slice(start), ...choices.slice(0, start)];
     begin(turned.find((play) => !done.includes(play.id)) ?? turned[0]);
   }
 
@@ -74,7 +74,7 @@
 
   function showAnswer() {
     answer.replaceChildren(
-      ...puzzle.answers.map((found) => djnet.orderRow(puzzle, found)),
+      ...puzzle.answers.map((given) => djnet.orderRow(puzzle, given)),
       djnet.orderRow(puzzle, { name: "As it was recorded", order: puzzle.truth, truth: true }),
       djnet.scoreTable(puzzle),
     );

@@ -40,7 +40,7 @@ def test_the_best_part_of_a_long_song_becomes_a_page_that_holds_everything(long_
     found, text = _puzzle(page), page.read_text(encoding="utf-8")
     assert (found["n"], found["cut"], len(found["cuts"])) == (5, "downbeat", 6)
     assert "<b>long" not in text and "&lt;b&gt;long &amp; &#39;loud&#39;" in text
-    assert 'djnet.heard("song", "' in text and "src=" not in text.split("<script>")[0]
+    assert 'djnet.addSound("song", "' in text and "src=" not in text.split("<script>")[0]
     with pytest.raises(UserError, match="is there already"):
         puzzle.main([str(long_song), "-o", str(page)])
 

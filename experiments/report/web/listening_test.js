@@ -2,20 +2,20 @@
 
 // The listening test: two orders of the same pieces, blind; answers stay in the browser until they are downloaded.
 (() => {
-  const root = document.getElementById("trials");
+  const root = document.getElementById("listening-test");
   if (!root) return;
   const { page, announce, store } = djnet;
   const pick = (name) => root.querySelector(`[data-test="${name}"]`);
   const OVERLAP_SECONDS = 0.3;
   const COLUMNS = ["test", "listener", "trial", "a", "b", "choice", "time"];
-  const name = `listening/${page.trials.id}`;
+  const name = `listening/${page.listeningTest.id}`;
   const state = store.read(name, null) ?? fresh();
-  let heardSides = new Set();
+  let playedSides = new Set();
 
   // A listener is a random number; the order of trials and which side is which are drawn once for each.
   function fresh() {
     const random = (n) => crypto.getRandomValues(new Uint32Array(1))[0] % n;
-    const order = page.trials.trials.map((_, i) => i);
+    const order = page.listeningTest.trials.map((_, i) => i);
     for (let i = order.length - 1; i > 0; i--) {
       const j = random(i + 1);
       [order[i], order[j]] = [order[j], order[i]];
@@ -23,7 +23,7 @@
     return { listener: random(2 ** 31).toString(36), order, swapped: order.map(() => random(2) === 1), answers: [] };
   }
 
-  const trialNow = () => page.trials.trials[state.order[state.answers.length]];
+  const trialNow = () => page.listeningTest.trials[state.order[state.answers.length]];
 
   function sides() {
     const trial = trialNow();
@@ -32,8 +32,8 @@
   }
 
   function show() {
-    const count = page.trials.trials.length, done = state.answers.length;
-    heardSides = new Set();
+    const count = page.listeningTest.trials.length, done = state.answers.length;
+    playedSides = new Set();
     pick("progress").textContent = done < count ? `Pair ${done + 1} of ${count}` : `All ${count} pairs answered. Thank you!`;
     pick("meter").max = count;
     pick("meter").value = done;
@@ -43,14 +43,14 @@
   }
 
   function enable() {
-    for (const button of root.querySelectorAll("[data-choice]")) button.disabled = heardSides.size < 2;
-    pick("hint").hidden = heardSides.size === 2;
+    for (const button of root.querySelectorAll("[data-choice]")) button.disabled = playedSides.size < 2;
+    pick("hint").hidden = playedSides.size === 2;
   }
 
   function listen(event, side) {
     const trial = trialNow();
     const parts = sides()[side].order.map((piece) => trial.pieces[piece]);
-    heardSides.add(side);
+    playedSides.add(side);
     enable();
     djnet.play(event.currentTarget, `Order ${side.toUpperCase()}`, parts, { overlap: OVERLAP_SECONDS });
   }
@@ -58,7 +58,7 @@
   function answer(choice) {
     const { a, b } = sides();
     const time = new Date().toISOString().slice(0, 19) + "Z";
-    state.answers.push([page.trials.id, state.listener, trialNow().id, a.name, b.name, choice, time]);
+    state.answers.push([page.listeningTest.id, state.listener, trialNow().id, a.name, b.name, choice, time]);
     store.write(name, state);
     announce("Answer kept.");
     document.querySelector("#player audio").pause();

@@ -1,8 +1,8 @@
 "use strict";
 
-// Hear a puzzle: its pieces, and the answers played as one.
+// Puzzles with their answers: each piece, and each answer played as one.
 (() => {
-  const root = document.getElementById("hearing");
+  const root = document.getElementById("answered");
   if (!root) return;
   const { page, element, letters, hue } = djnet;
   const select = root.querySelector("select"), list = root.querySelector(".puzzles"), remark = root.querySelector(".remark");
@@ -38,7 +38,7 @@
   }
 
   function show() {
-    const game = page.hear[Number(select.value)];
+    const game = page.answered[Number(select.value)];
     remark.textContent = game.remark;
     list.replaceChildren(...game.puzzles.map((puzzle) => {
       const details = element("details", { class: "puzzle" }, summaryOf(puzzle));
@@ -47,7 +47,7 @@
     }));
   }
 
-  select.replaceChildren(...page.hear.map((game, i) => element("option", { value: i }, game.name)));
+  select.replaceChildren(...page.answered.map((game, i) => element("option", { value: i }, game.name)));
   select.addEventListener("change", show);
   show();
 })();

@@ -1,0 +1,72 @@
+"""Puzzles as the page's scripts take them: where the sound is cut, how pieces are shuffled, answers and scores."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from djnet import constants
+from djnet.cuts import cut_frames, downbeat_cuts, downbeat_hops, equal_cuts
+from djnet.ordering import best_order
+from djnet.puzzles import Puzzle
+from djnet.records import Clip
+from djnet.rng import rng_for
+
+Score = Callable[[Sequence[np.ndarray]], np.ndarray]  # how well pieces follow: list of [t_i, 128] -> [n, n]
+SIZES = (3, 4, 5, 6, 7, 8)
+
+
+def choose_cuts(clip: Clip, cut: str, n: int) -> np.ndarray | None:
+    """Where to cut a clip, in hops: -> int [n + 1], or nothing if it has too few downbeats.
+
+    As its record says, or, for numbers of pieces that are not in it, by the same rules.
+    """
+    if recorded := clip.segmentations.get(f"{cut}/{n}"):
+        return recorded.cuts
+    if cut == "fixed":
+        return clip.offset + equal_cuts(constants.CLIP_HOPS, n)
+    return downbeat_cuts(downbeat_hops(clip.beats, _hops(clip)), n, rng_for(0, "play", clip.id, n))
+
+
+def puzzle_of(clip: Clip, cuts: np.ndarray) -> Puzzle:
+    """A clip cut at some hops, [n + 1], into shuffled pieces."""
+    return Puzzle.shuffled(clip.id, [piece.astype(np.float32) for piece in cut_frames(clip.mel, cuts)])
+
+
+def to_play(clip: Clip, cut: str, n: int, score: Score) -> dict[str, Any] | None:
+    """A clip as a puzzle for people, with SEN's answer; nothing if it cannot be cut this way."""
+    cuts = choose_cuts(clip, cut, n)
+    if cuts is None:
+        return None
+    puzzle = puzzle_of(clip, cuts)
+    scores = score(puzzle.fragments)
+    answered = page_data(puzzle, to_seconds(cuts), {"SEN": best_order(scores).order}, scores)
+    return answered | {"id": f"{cut}/{n}/{clip.id}", "cut": cut, "n": n}
+
+
+def page_data(
+    puzzle: Puzzle, cuts: Sequence[float], orders: Mapping[str, Sequence[int]], scores: np.ndarray | None
+) -> dict[str, Any]:
+    """A puzzle cut at some seconds of its sound, [n + 1], the orders given by name, and SEN's scores, [n, n]."""
+    return {
+        "id": puzzle.id,
+        "cuts": list(cuts),
+        "truth": list(puzzle.truth),
+        "answers": [{"name": name, "order": [int(piece) for piece in order]} for name, order in orders.items()],
+        "scores": None if scores is None else np.round(scores.astype(float), 3).tolist(),
+    }
+
+
+def to_seconds(hops: np.ndarray) -> list[float]:
+    """Cuts in hops of a record -> seconds of its sound."""
+    return [round(constants.hops_to_seconds(int(hop)), 5) for hop in hops]
+
+
+def sound_span(clip: Clip) -> tuple[float, float]:
+    """The part of the track that a record covers: start and length in seconds."""
+    return clip.start, constants.hops_to_seconds(_hops(clip))
+
+
+def _hops(clip: Clip) -> int:
+    """How long the music of a record is; its last frames are windows of several hops."""
+    return len(clip.mel) + constants.WINDOW_HOPS - 1

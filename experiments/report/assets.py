@@ -1,0 +1,73 @@
+"""The files beside the page: sounds, each a script, and pictures of similarity matrices; and whom to credit."""
+
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from djnet.files import digest_json, whole_file
+from djnet.pages.sound import mp3_text
+from experiments.report.recordings import Recording
+
+SOUNDS, PICTURES = "sounds", "similarity"
+_FORMAT = 3  # of the sounds, so that older ones are not taken for new ones
+_CELL_PIXELS = 48
+
+
+class Assets:
+    """The files of a report; a sound that an earlier run has written is not encoded again."""
+
+    def __init__(self, report: Path):
+        self._report = report
+        self._used: set[Path] = set()
+        self.credits: set[str] = set()
+        for folder in (SOUNDS, PICTURES):
+            (report / folder).mkdir(parents=True, exist_ok=True)
+
+    def add_sound(self, recording: Recording, start: float, seconds: float) -> str:
+        """Write a part of a recording as a script, and credit it: -> its key."""
+        size = recording.path.stat().st_size
+        key = digest_json([_FORMAT, str(recording.path), size, round(start, 4), round(seconds, 4)])[:16]
+        path = self._report / SOUNDS / f"{key}.js"
+        if not path.exists():
+            with whole_file(path) as partial:
+                text = mp3_text(recording.path, start, seconds)
+                partial.write_text(f'djnet.addSound("{key}", "{text}");\n', encoding="ascii")
+        self._used.add(path)
+        self.credits |= {f"{one.title}: {one.credit} ({one.licence})" for one in recording.parts or (recording,)}
+        return key
+
+    def add_picture(self, matrices: Sequence[Sequence[np.ndarray]], *names: str) -> str:
+        """Draw the similarity matrices of a puzzle, n x n of [T_a, T_b]: -> the picture's address."""
+        address = f"{PICTURES}/{digest_json(names)[:16]}.webp"
+        draw(matrices, self._report / address)
+        self._used.add(self._report / address)
+        return address
+
+    def remove_unused(self) -> None:
+        """Remove what an older report has left behind."""
+        for folder in (SOUNDS, PICTURES):
+            for path in (self._report / folder).iterdir():
+                if path not in self._used:
+                    path.unlink()
+
+
+def draw(matrices: Sequence[Sequence[np.ndarray]], path: Path) -> None:
+    """All joins of a puzzle in one picture, a row for the piece before and a column for the one after.
+
+    `matrices[a][b]` is [T_a, T_b]; the diagonal is left black.
+    """
+    from matplotlib import colormaps
+    from PIL import Image
+
+    pairs = list(itertools.permutations(range(len(matrices)), 2))
+    low, high = np.percentile(np.concatenate([matrices[a][b].ravel() for a, b in pairs]), [1, 99.5])
+    sheet = Image.new("RGB", (len(matrices) * _CELL_PIXELS,) * 2)
+    for before, after in pairs:
+        scaled = np.clip((matrices[before][after] - low) / max(high - low, 1e-6), 0, 1)
+        cell = Image.fromarray(colormaps["magma"](scaled, bytes=True)[..., :3])
+        cell = cell.resize((_CELL_PIXELS, _CELL_PIXELS), Image.Resampling.BOX)
+        sheet.paste(cell, (after * _CELL_PIXELS, before * _CELL_PIXELS))
+    with whole_file(path) as partial:
+        sheet.save(partial, format="WEBP", quality=70)
