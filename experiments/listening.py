@@ -20,6 +20,7 @@ from djnet.files import whole_file
 from djnet.rng import rng_for
 
 COLUMNS = ["test", "listener", "trial", "a", "b", "choice", "time"]
+PREFERENCES = ["first", "second", "share", "low", "high", "answers", "ties", "listeners"]
 _Z = 1.96
 _DRAWS = 2_000
 
@@ -65,21 +66,11 @@ def preferences(answers: pd.DataFrame) -> pd.DataFrame:
     last = answers.drop_duplicates(["test", "listener", "trial"], keep="last")
     rows = []
     for (first, second), group in last.groupby(["first", "second"]):
-        shares = group["share"].to_numpy()
-        low, high = interval(shares, group["listener"])
-        rows.append(
-            {
-                "first": first,
-                "second": second,
-                "share": round(float(shares.mean()), 3),
-                "low": round(low, 3),
-                "high": round(high, 3),
-                "answers": len(shares),
-                "ties": int((shares == 0.5).sum()),
-                "listeners": group["listener"].nunique(),
-            }
-        )
-    return pd.DataFrame(sorted(rows, key=lambda row: (_rank(row["first"]), _rank(row["second"]))))
+        shares, listeners = group["share"].to_numpy(), group["listener"]
+        counts = len(shares), int((shares == 0.5).sum()), listeners.nunique()
+        rows.append((first, second, float(shares.mean()), *interval(shares, listeners), *counts))
+    rows.sort(key=lambda row: (_rank(row[0]), _rank(row[1])))
+    return pd.DataFrame(rows, columns=PREFERENCES).round(3)
 
 
 def interval(shares: np.ndarray, listeners: Sequence[str] | pd.Series) -> tuple[float, float]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from djnet import audio, constants
 from djnet.cli import job
+from djnet.cuts import equal_cuts
 from djnet.downbeats.madmom import MadmomMissingError
 from djnet.downbeats.tracker import ANALYSIS_RATE_HZ, track
 from djnet.errors import UserError
@@ -74,18 +75,18 @@ def write_puzzle(path: Path, song: Path, clip: Clip, cut: str, n: int) -> None:
     job.import_quietly("tensorflow")
     import djnet
 
-    if puzzles.choose_cuts(clip, cut, n) is None:
+    cuts = puzzles.choose_cuts(clip, cut, n)
+    if cuts is None:
         print(f"There are too few clear downbeats for {n} pieces: cut into equal pieces instead.")
-        cut = "fixed"
+        cut, cuts = "fixed", equal_cuts(constants.CLIP_HOPS, n)
     title, artist = audio.title_of(song)
     labels = {"title": title, "credit": artist or song.name, "licence": "your own copy", "sound": "song"}
-    puzzle = puzzles.to_play(clip, cut, n, djnet.load(f"sen-{cut}").scores)
+    puzzle = puzzles.to_play(clip, cut, cuts, djnet.load(f"sen-{cut}").scores)
     page.write_page(
         path,
         "puzzle.html.jinja",
         title=title,
-        pieces=n,
         command=f"djnet puzzle {song.name} -n {n}",
-        data={"play": [(puzzle or {}) | labels]},
+        data={"play": [puzzle | labels]},
         sound=sound.mp3_text(song, *puzzles.sound_span(clip)),
     )

@@ -33,12 +33,9 @@ def puzzle_of(clip: Clip, cuts: np.ndarray) -> Puzzle:
     return Puzzle.shuffled(clip.id, [piece.astype(np.float32) for piece in cut_frames(clip.mel, cuts)])
 
 
-def to_play(clip: Clip, cut: str, n: int, score: Score) -> dict[str, Any] | None:
-    """A clip as a puzzle for people, with SEN's answer; nothing if it cannot be cut this way."""
-    cuts = choose_cuts(clip, cut, n)
-    if cuts is None:
-        return None
-    puzzle = puzzle_of(clip, cuts)
+def to_play(clip: Clip, cut: str, cuts: np.ndarray, score: Score) -> dict[str, Any]:
+    """A clip cut at some hops, [n + 1], as a puzzle for people, with SEN's answer; `cut` says how it was cut."""
+    puzzle, n = puzzle_of(clip, cuts), len(cuts) - 1
     scores = score(puzzle.fragments)
     answered = page_data(puzzle, to_seconds(cuts), {"SEN": best_order(scores).order}, scores)
     return answered | {"id": f"{cut}/{n}/{clip.id}", "cut": cut, "n": n}

@@ -22,11 +22,7 @@ def define_flags() -> None:
     flags.DEFINE_string("results", "results", "Folder of tables, figures and predictions.")
     flags.DEFINE_string("output", "results/report", "Folder for the page.")
     flags.DEFINE_string("medleys", "results/medleys", "Folder of medleys made by djnet medley.")
-    flags.DEFINE_bool(
-        "own",
-        False,
-        "Also put music on the page whose licence may not allow it, for example your own: for yourself only.",
-    )
+    flags.DEFINE_bool("own", False, "Also use music that may not be passed on, such as your own: for yourself only.")
     flags.DEFINE_string("sen_fixed", "sen-fixed", "Network for puzzles of equal pieces: a name or a run's folder.")
     flags.DEFINE_string("sen_downbeat", "sen-downbeat", "Network for puzzles cut at downbeats.")
 

@@ -41,11 +41,11 @@ class Variant(NamedTuple):
 Variants = dict[Variant, Answers]
 
 
-def read_answers(results: Path, corpora: Mapping[str, str], trained_on: str, seed: int = 0) -> Variants:
+def read_answers(results: Path, corpora: Mapping[str, str], trained_on: str) -> Variants:
     """The answers to some music (its hash, by the name of the game), of networks and of the references beside them.
 
-    Only those of networks trained on the named records, of the protocol `isolated` and without gaps: others differ in
-    what networks get, not in what people hear.
+    Only those of networks trained on the named records, with seed 0, the protocol `isolated` and no gaps: others
+    differ in what networks get, not in what people hear.
     """
     variants: Variants = {}
     for path in sorted((results / FOLDER).glob("*.csv")):
@@ -55,7 +55,7 @@ def read_answers(results: Path, corpora: Mapping[str, str], trained_on: str, see
             game, cut, method = cell["game"], cell["segmentation"], cell["method"]
         except (ValueError, KeyError, TypeError) as error:
             raise UserError(f"{path} is damaged ({error}). Remove it and run: make evaluate") from error
-        if cell["protocol"] != "isolated" or cell.get("gap") or cell["seed"] not in ("", str(seed)):
+        if cell["protocol"] != "isolated" or cell.get("gap") or cell["seed"] not in ("", "0"):
             continue
         if cell["corpus_hash"] != corpora.get(game) or cell["trained_on"] not in ("", trained_on):
             continue
@@ -67,11 +67,9 @@ def read_answers(results: Path, corpora: Mapping[str, str], trained_on: str, see
 
 def best_baseline(answers: Answers) -> str | None:
     """The trained network, other than SEN, with the most whole orders right."""
-
-    def solved(method: str) -> int:
-        return sum(answer.order == answer.truth for answer in answers[method].values())
-
-    return max((method for method in MODELS if method != "sen" and method in answers), key=solved, default=None)
+    rivals = [method for method in MODELS if method != "sen" and method in answers]
+    solved = {method: sum(answer.order == answer.truth for answer in answers[method].values()) for method in rivals}
+    return max(rivals, key=solved.__getitem__, default=None)
 
 
 def answered_puzzles(music: Music, variants: Variants) -> tuple[list[dict[str, Any]], list[str]]:
@@ -86,19 +84,16 @@ def answered_puzzles(music: Music, variants: Variants) -> tuple[list[dict[str, A
             candidates = music.jigsaws(variant.segmentation, int(variant.n))
         else:
             candidates = music.recordings(variant.game)
-        answered = (one for one in candidates if _is_answered(one, answers["sen"]))
+        truths = {puzzle: answer.truth for puzzle, answer in answers["sen"].items()}
+        answered = (one for one in candidates if truths.get(one.puzzle.id) == one.puzzle.truth)
         baseline = best_baseline(answers)
         puzzles = [_page_data(music, variant, one, answers, baseline) for one in itertools.islice(answered, PUZZLES)]
         if puzzles:
-            shown.append({"name": variant.name, "remark": _remark(variant, baseline), "puzzles": puzzles})
+            game = {"name": variant.name, "segmentation": variant.segmentation, "baseline": baseline}
+            shown.append(game | {"puzzles": puzzles})
         else:
             unpublished.append(variant.name)
     return shown, unpublished
-
-
-def _is_answered(one: PuzzleWithMusic, answers: Mapping[str, predictions.Answer]) -> bool:
-    """Whether there is an answer to this puzzle, shuffled as it is here."""
-    return one.puzzle.id in answers and answers[one.puzzle.id].truth == one.puzzle.truth
 
 
 def _page_data(
@@ -116,12 +111,3 @@ def _page_data(
         "picture": music.assets.add_picture(matrices, *variant, puzzle.id),
         **one.recording.labels,
     }
-
-
-def _remark(variant: Variant, baseline: str | None) -> str:
-    if baseline:
-        return f"The best other network in this game is {baseline.upper()}."
-    if variant.game != "jigsaw":
-        return ""
-    train = f"python -m experiments.train --experiment=table3/{variant.segmentation}/cin"
-    return f"No other network was trained for this game yet: {train}, then make evaluate report."

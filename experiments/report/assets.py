@@ -39,35 +39,29 @@ class Assets:
         return key
 
     def add_picture(self, matrices: Sequence[Sequence[np.ndarray]], *names: str) -> str:
-        """Draw the similarity matrices of a puzzle, n x n of [T_a, T_b]: -> the picture's address."""
-        address = f"{PICTURES}/{digest_json(names)[:16]}.webp"
-        draw(matrices, self._report / address)
-        self._used.add(self._report / address)
-        return address
+        """Draw the similarity matrices of all joins of a puzzle, n x n of [T_a, T_b]: -> the picture's address.
+
+        A row for the piece before and a column for the one after; the diagonal is left black.
+        """
+        from matplotlib import colormaps
+        from PIL import Image
+
+        pairs = list(itertools.permutations(range(len(matrices)), 2))
+        low, high = np.percentile(np.concatenate([matrices[a][b].ravel() for a, b in pairs]), [1, 99.5])
+        sheet = Image.new("RGB", (len(matrices) * _CELL_PIXELS,) * 2)
+        for before, after in pairs:
+            scaled = np.clip((matrices[before][after] - low) / max(high - low, 1e-6), 0, 1)
+            cell = Image.fromarray(colormaps["magma"](scaled, bytes=True)[..., :3])
+            cell = cell.resize((_CELL_PIXELS, _CELL_PIXELS), Image.Resampling.BOX)
+            sheet.paste(cell, (after * _CELL_PIXELS, before * _CELL_PIXELS))
+        path = self._report / PICTURES / f"{digest_json(names)[:16]}.webp"
+        with whole_file(path) as partial:
+            sheet.save(partial, format="WEBP", quality=70)
+        self._used.add(path)
+        return f"{PICTURES}/{path.name}"
 
     def remove_unused(self) -> None:
         """Remove what an older report has left behind."""
-        for folder in (SOUNDS, PICTURES):
-            for path in (self._report / folder).iterdir():
-                if path not in self._used:
-                    path.unlink()
-
-
-def draw(matrices: Sequence[Sequence[np.ndarray]], path: Path) -> None:
-    """All joins of a puzzle in one picture, a row for the piece before and a column for the one after.
-
-    `matrices[a][b]` is [T_a, T_b]; the diagonal is left black.
-    """
-    from matplotlib import colormaps
-    from PIL import Image
-
-    pairs = list(itertools.permutations(range(len(matrices)), 2))
-    low, high = np.percentile(np.concatenate([matrices[a][b].ravel() for a, b in pairs]), [1, 99.5])
-    sheet = Image.new("RGB", (len(matrices) * _CELL_PIXELS,) * 2)
-    for before, after in pairs:
-        scaled = np.clip((matrices[before][after] - low) / max(high - low, 1e-6), 0, 1)
-        cell = Image.fromarray(colormaps["magma"](scaled, bytes=True)[..., :3])
-        cell = cell.resize((_CELL_PIXELS, _CELL_PIXELS), Image.Resampling.BOX)
-        sheet.paste(cell, (after * _CELL_PIXELS, before * _CELL_PIXELS))
-    with whole_file(path) as partial:
-        sheet.save(partial, format="WEBP", quality=70)
+        files = {path for folder in (SOUNDS, PICTURES) for path in (self._report / folder).iterdir()}
+        for path in files - self._used:
+            path.unlink()

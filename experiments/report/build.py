@@ -1,6 +1,6 @@
 """All parts of the report, put together; the page says what is missing and which command makes it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,12 @@ from djnet.puzzles import GAME_FOLDERS
 from djnet.records import Manifest
 from experiments.checkpoints import commit
 from experiments.evaluation import MADE_BY
-from experiments.report import answered, medleys, results
+from experiments.report import answered
 from experiments.report.assets import SOUNDS, Assets
 from experiments.report.listening_test import listening_test
 from experiments.report.music import Music, corpus_hash, find_clips
 from experiments.report.recordings import TrackList
-
-_WEB = Path(__file__).with_name("web")  # templates and scripts
+from experiments.report.results import copy_figures, read_medleys, read_tables
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,8 @@ def build(folders: Folders, networks: Mapping[str, str], private: bool = False) 
     assets, tracks = Assets(output), TrackList({}, private)
     data: dict[str, Any] = {"answered": [], "play": [], "listeningTest": None}
     facts = [f"djnet {djnet.__version__}", f"commit {commit()[:12]}"]
-    no_music, missing_games = "", []
+    no_music, played = "", set()
+    unpublished: list[str] = []
     try:
         manifest = Manifest.read(folders.data)
         facts.append(f"music: {manifest.corpus} {manifest.content['corpus']['hash'][:12]}")
@@ -65,20 +65,21 @@ def build(folders: Folders, networks: Mapping[str, str], private: bool = False) 
         data["answered"], unpublished = answered.answered_puzzles(music, variants)
         data["play"] = music.puzzles_to_play({one["id"] for game in data["answered"] for one in game["puzzles"]})
         data["listeningTest"] = listening_test(music)
-        missing_games = explain_missing_games(folders.results / answered.FOLDER, variants, unpublished)
+        played = {variant.game for variant in variants if "sen" in variants[variant]}
     assets.remove_unused()
     write_page(
         output / "index.html",
         "report.html.jinja",
-        _WEB,
+        Path(__file__).with_name("web"),
         title="djnet: music puzzles",
         data=data,
         no_music=no_music,
-        missing_games=missing_games,
-        tables=results.read_tables(folders.results),
-        figures=results.copy_figures(folders.results, output),
-        medleys=medleys.read_medleys(folders.medleys, output, tracks),
-        preferences=results.read_preferences(folders.results),
+        played=played,
+        unpublished=unpublished,
+        commands=MADE_BY,
+        tables=read_tables(folders.results),
+        figures=copy_figures(folders.results / "figures", output),
+        medleys=read_medleys(folders.medleys, output, tracks),
         credits=sorted(assets.credits),
         private=private,
         noncommercial=any(is_noncommercial(one["licence"]) for game in data["answered"] for one in game["puzzles"]),
@@ -87,24 +88,6 @@ def build(folders: Folders, networks: Mapping[str, str], private: bool = False) 
         facts=facts,
     )
     return output / "index.html"
-
-
-def explain_missing_games(folder: Path, variants: answered.Variants, unpublished: Sequence[str]) -> list[str]:
-    """Which games are not on the page, why, and which commands make them."""
-    played = {variant.game for variant in variants if "sen" in variants[variant]}
-    if not played:
-        return [f"There are no answers of SEN to this music in {folder}. Make them: make train evaluate"]
-    reasons = [
-        f"{game.capitalize()} was not played yet on what is here. Make it: {command}, then make evaluate report"
-        for game, command in MADE_BY.items()
-        if game not in played
-    ]
-    if unpublished:
-        reasons.append(
-            "Played but not heard here, since nothing says that the recordings may be passed on: "
-            f"{'; '.join(unpublished)}. For yourself: make report FLAGS=--own"
-        )
-    return reasons
 
 
 def load_scorer(name: str) -> Scorer:

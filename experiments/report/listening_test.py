@@ -15,6 +15,7 @@ from djnet.medley import keys, tempo
 from djnet.ordering import best_order, greedy
 from djnet.pages.puzzles import Score, puzzle_of, sound_span, to_seconds
 from djnet.rng import rng_for
+from experiments.report.assets import Assets
 from experiments.report.music import ClipWithMusic, Music
 
 TRIALS = 12
@@ -45,24 +46,26 @@ def listening_test(music: Music) -> dict[str, Any] | None:
     if len(by_track) < PIECES:
         return None
     chosen = tqdm(list(by_track.values())[:TRACKS], desc="listening test", unit="track")
-    pieces = [piece for one in chosen for piece in _pieces(one, music.add_sound(one))]
+    pieces = [piece for one in chosen for piece in _pieces(one, music.assets)]
     trials = draw_trials(pieces, music.scorers["downbeat"].scores)
     return {"id": digest_json(trials)[:12], "trials": trials}
 
 
-def _pieces(one: ClipWithMusic, sound: str) -> Iterator[Piece]:
+def _pieces(one: ClipWithMusic, assets: Assets) -> Iterator[Piece]:
     """A clip's three pieces of about eight seconds, from downbeat to downbeat."""
     import librosa
 
-    cuts = one.clip.segmentations["downbeat/3"].cuts
-    samples = audio.load(one.recording.path, *sound_span(one.clip))
-    puzzle, times = puzzle_of(one.clip, cuts), one.clip.beats[:, 0]
+    clip, recording = one
+    sound = assets.add_sound(recording, *sound_span(clip))
+    samples = audio.load(recording.path, *sound_span(clip))
+    cuts, times = clip.segmentations["downbeat/3"].cuts, clip.beats[:, 0]
+    puzzle = puzzle_of(clip, cuts)
     seconds = itertools.pairwise(to_seconds(cuts))
     for piece, (first, last), (start, end) in zip(puzzle.truth, itertools.pairwise(cuts), seconds, strict=True):
         part = samples[first * HOP_SAMPLES : last * HOP_SAMPLES]
         chroma = librosa.feature.chroma_stft(y=part, sr=SAMPLE_RATE_HZ, tuning=0.0).mean(axis=1)
-        bpm = tempo.bpm(one.clip.beats[(times >= start) & (times <= end)])
-        yield Piece(one.clip.track, sound, start, end, puzzle.fragments[piece], bpm, keys.key_of(chroma))
+        bpm = tempo.bpm(clip.beats[(times >= start) & (times <= end)])
+        yield Piece(clip.track, sound, start, end, puzzle.fragments[piece], bpm, keys.key_of(chroma))
 
 
 def draw_trials(pieces: Sequence[Piece], score: Score) -> list[dict[str, Any]]:
@@ -80,16 +83,14 @@ def draw_trials(pieces: Sequence[Piece], score: Score) -> list[dict[str, Any]]:
             "random": rng.permutation(len(drawn)).tolist(),
             "tempo and key": list(greedy(likeness(drawn)).order),
         }
-        if orders[first] == orders[second]:  # nothing to compare
-            continue
-        trials.append(
-            {
-                "id": f"t{number + 1}",
-                "pieces": [{"sound": piece.sound, "start": piece.start, "end": piece.end} for piece in drawn],
-                "first": {"name": first, "order": orders[first]},
-                "second": {"name": second, "order": orders[second]},
-            }
-        )
+        trial = {
+            "id": f"t{number + 1}",
+            "pieces": [{"sound": piece.sound, "start": piece.start, "end": piece.end} for piece in drawn],
+            "first": {"name": first, "order": orders[first]},
+            "second": {"name": second, "order": orders[second]},
+        }
+        if orders[first] != orders[second]:  # else there is nothing to compare
+            trials.append(trial)
     return trials
 
 

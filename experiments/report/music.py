@@ -1,5 +1,6 @@
 """Clips and puzzles together with the music they were cut from, as far as it may be published."""
 
+import functools
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,9 +13,8 @@ from tqdm import tqdm
 from djnet import puzzles
 from djnet.annotations import join_short, read_parts
 from djnet.errors import UserError
-from djnet.pages.puzzles import SIZES, puzzle_of, sound_span, to_play, to_seconds
+from djnet.pages.puzzles import SIZES, choose_cuts, puzzle_of, sound_span, to_play, to_seconds
 from djnet.pretrained import Scorer
-from djnet.puzzles import GAME_FOLDERS, MOST_PARTS, Puzzle
 from djnet.records import Clip, Manifest
 from experiments.report.assets import Assets
 from experiments.report.recordings import Recording, TrackList
@@ -33,7 +33,7 @@ class ClipWithMusic(NamedTuple):
 class PuzzleWithMusic(NamedTuple):
     """A puzzle, its part of a recording (start and length in seconds), and where that is cut (seconds of the part)."""
 
-    puzzle: Puzzle
+    puzzle: puzzles.Puzzle
     recording: Recording
     span: tuple[float, float]
     cuts: list[float]
@@ -49,10 +49,6 @@ class Music:
     scorers: Mapping[str, Scorer]  # by where pieces are cut
     assets: Assets
 
-    def add_sound(self, one: ClipWithMusic) -> str:
-        """Put what a clip's record covers beside the page: -> the key of the sound."""
-        return self.assets.add_sound(one.recording, *sound_span(one.clip))
-
     def jigsaws(self, segmentation: str, n: int) -> Iterator[PuzzleWithMusic]:
         """Clips cut as their records say."""
         for clip, recording in self.clips:
@@ -62,7 +58,7 @@ class Music:
 
     def recordings(self, game: str) -> Iterator[PuzzleWithMusic]:
         """The songs or medleys that evaluate plays, those that may be published."""
-        folder, limit = self.data / GAME_FOLDERS[game], MOST_PARTS[game]
+        folder, limit = self.data / puzzles.GAME_FOLDERS[game], puzzles.MOST_PARTS[game]
         about = puzzles.read_about(folder)
         for path, annotation in puzzles.find_recordings(folder):
             parts = join_short(read_parts(annotation))[0][:limit]
@@ -76,11 +72,11 @@ class Music:
         """Puzzles for people: clips cut into 3 to 8 pieces, equally and at downbeats; first those not yet answered."""
         clips = sorted(self.clips, key=lambda one: one.clip.id in answered)[:PLAY_CLIPS]
         data = []
-        for one in tqdm(clips, desc="play", unit="clip"):
-            labels = one.recording.labels | {"sound": self.add_sound(one)}
+        for clip, recording in tqdm(clips, desc="play", unit="clip"):
+            labels = recording.labels | {"sound": self.assets.add_sound(recording, *sound_span(clip))}
             for cut, n in itertools.product(self.scorers, SIZES):
-                if (puzzle := to_play(one.clip, cut, n, self.scorers[cut].scores)) is not None:
-                    data.append(puzzle | labels)
+                if (cuts := choose_cuts(clip, cut, n)) is not None:
+                    data.append(to_play(clip, cut, cuts, self.scorers[cut].scores) | labels)
         return data
 
 
@@ -89,12 +85,10 @@ def find_clips(manifest: Manifest, tracks: TrackList) -> list[ClipWithMusic]:
 
     A UserError if there are none.
     """
-    recordings: dict[str, Recording | None] = {}
+    recording_of = functools.cache(tracks.recording)
     by_track: dict[str, list[ClipWithMusic]] = {}
     for clip in manifest.read_clips("test"):
-        if clip.track not in recordings:
-            recordings[clip.track] = tracks.recording(clip.track)
-        if (recording := recordings[clip.track]) is not None:
+        if (recording := recording_of(clip.track)) is not None:
             by_track.setdefault(clip.track, []).append(ClipWithMusic(clip, recording))
     if not by_track:
         raise UserError(
@@ -106,12 +100,9 @@ def find_clips(manifest: Manifest, tracks: TrackList) -> list[ClipWithMusic]:
 
 def corpus_hash(game: str, data: Path) -> str:
     """The hash of a game's recordings, as evaluate has it; nothing if they cannot be played: evaluate says why."""
-    folder = data / GAME_FOLDERS[game]
-    if not folder.is_dir():
-        return ""
     try:
-        files = tqdm(puzzles.find_recordings(folder), desc=f"check, {game}", unit="recording")
-        work = (joblib.delayed(puzzles.fingerprint)(*pair, MOST_PARTS[game]) for pair in files)
+        files = tqdm(puzzles.find_recordings(data / puzzles.GAME_FOLDERS[game]), desc=f"check, {game}", unit="file")
+        work = (joblib.delayed(puzzles.fingerprint)(*pair, puzzles.MOST_PARTS[game]) for pair in files)
         return puzzles.corpus_hash(joblib.Parallel(joblib.cpu_count(), prefer="threads")(work))
-    except ValueError:
+    except (FileNotFoundError, ValueError):
         return ""

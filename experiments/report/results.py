@@ -1,48 +1,31 @@
-"""The tables and figures of a results folder, as the page shows them."""
+"""What a results folder holds, as the page shows it: tables, figures, and the medleys made by `djnet medley`."""
 
 import csv
+import itertools
+import json
 import shutil
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import soundfile
+
+from djnet.corpora.licences import may_be_published
 from djnet.errors import UserError
+from djnet.files import whole_file
+from djnet.pages.sound import mp3
+from experiments.report.recordings import TrackList
 
-TITLES = {
-    "table2": "Table 2: models, three equal pieces",
-    "table3": "Table 3: number of pieces, equal cuts and downbeats",
-    "table4": "Table 4: other games",
-    "table5": "Table 5: what each part of SEN is worth",
-    "boundary": "Boundary: music taken away at the cuts",
-    "transfer": "Transfer: music of another kind",
-    "speed": "Speed",
-}
-CAPTIONS = {
-    "puzzle": "A puzzle: four pieces of a clip, shuffled and in order",
-    "accuracy": "Global accuracy by number of pieces",
-    "boundary": "What is left when music is taken away at the cuts",
-    "similarity": "Similarity of a fragment with itself, with one that repeats it, and with another song",
-    "embeddings": "Pairs as the networks see them, a point a pair (t-SNE)",
-    "feature_maps": "What SEN's filters see in a pair that follows and in one that does not",
-    "learning": "Validation accuracy by epoch",
-    "downbeats": "What the downbeat network hears, and the beats that were chosen",
-}
-_LISTENING = "listening"  # a table with a section of its own
+FIGURES, MEDLEYS = "figures", "medleys"  # folders beside the page
 _ACCURACIES = {f"{name}{edge}" for name in ("global", "pairwise") for edge in ("", "_low", "_high")}
 _GAME_COLUMNS = {"game", "n", "method", "protocol", "puzzles", "reason", "paper_global", "paper_pairwise", *_ACCURACIES}
+_MEDLEY_COLUMNS = {"start", "end", "label", "score"}
+_PLAYABLE = (".mp3", ".ogg")  # by browsers; other formats are converted
+_SUFFIXES = (*_PLAYABLE, ".flac", ".wav")
+
+Rows = list[dict[str, str]]
 
 
-@dataclass(frozen=True)
-class Table:
-    """A CSV file; accuracies are shown with their intervals, other columns as they are."""
-
-    name: str
-    title: str
-    rows: list[dict[str, str]]
-    has_accuracies: bool
-
-
-def read_csv(path: Path) -> list[dict[str, str]]:
+def read_csv(path: Path) -> Rows:
     """The rows of a CSV file with a header; a UserError if it is not one."""
     try:
         with open(path, newline="", encoding="utf-8") as file:
@@ -54,18 +37,14 @@ def read_csv(path: Path) -> list[dict[str, str]]:
     return rows
 
 
-def read_tables(folder: Path) -> list[Table]:
-    """Every table of a results folder that has rows, the paper's first."""
-    paths = (path for path in sorted(folder.glob("*.csv")) if path.stem != _LISTENING)
-    return [_table(path.stem, title, rows) for path, title in _titled(paths, TITLES) if (rows := read_csv(path))]
-
-
-def _table(name: str, title: str, rows: list[dict[str, str]]) -> Table:
-    has_accuracies = rows[0].keys() >= _GAME_COLUMNS
-    if has_accuracies:
-        other = dict.fromkeys(("segmentation", "gap", "corpus"), "")
-        rows = [other | row | {"made": _made(row, name.removeprefix("table"))} for row in rows]
-    return Table(name, title, rows, has_accuracies)
+def read_tables(folder: Path) -> dict[str, Rows]:
+    """The tables of a results folder that have rows, by name; rows with accuracies also say how they were `made`."""
+    tables = {path.stem: rows for path in sorted(folder.glob("*.csv")) if (rows := read_csv(path))}
+    other = dict.fromkeys(("segmentation", "gap", "corpus"), "")
+    for name, rows in tables.items():
+        if rows[0].keys() >= _GAME_COLUMNS:
+            tables[name] = [other | row | {"made": _made(row, name.removeprefix("table"))} for row in rows]
+    return tables
 
 
 def _made(row: dict[str, str], table: str) -> str:
@@ -80,30 +59,68 @@ def _made(row: dict[str, str], table: str) -> str:
     return ", ".join(filter(None, [*facts, f"python -m experiments.evaluate {given}"]))
 
 
-def read_preferences(folder: Path) -> list[dict[str, str]]:
-    """What `python -m experiments.listening` wrote; nothing if no listeners were asked yet."""
-    path = folder / f"{_LISTENING}.csv"
-    return read_csv(path) if path.is_file() else []
+def copy_figures(folder: Path, report: Path) -> dict[str, str]:
+    """Copy pictures beside the page: -> their addresses by name; of two formats the PNG, which never is very large."""
+    shutil.rmtree(report / FIGURES, ignore_errors=True)
+    (report / FIGURES).mkdir()
+    figures = {path.stem: path for suffix in ("svg", "png") for path in sorted(folder.glob(f"*.{suffix}"))}
+    for path in figures.values():
+        shutil.copyfile(path, report / FIGURES / path.name)
+    return {name: f"{FIGURES}/{path.name}" for name, path in figures.items()}
 
 
-def copy_figures(folder: Path, report: Path) -> list[dict[str, str]]:
-    """Copy the pictures of a results folder beside the page: -> address and caption of each.
-
-    Of two formats the PNG is taken, which never is very large.
-    """
-    target = report / "figures"
+def read_medleys(folder: Path, report: Path, tracks: TrackList) -> list[dict[str, Any]]:
+    """The medleys of a folder, with their sounds put beside the page."""
+    target = report / MEDLEYS
+    if folder.resolve() == target.resolve():
+        raise UserError(f"{folder} is where the report keeps its copies: put medleys into another folder.")
     shutil.rmtree(target, ignore_errors=True)
-    figures = []
-    paths = (path for suffix in ("svg", "png") for path in sorted((folder / "figures").glob(f"*.{suffix}")))
-    for path, caption in _titled(paths, CAPTIONS):
-        target.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, target / path.name)
-        figures.append({"address": f"figures/{path.name}", "caption": caption})
-    return figures
+    tables = ((path, read_csv(path)) for path in sorted(folder.glob("*.csv")))
+    medleys = [(path, rows) for path, rows in tables if len(rows) > 1 and rows[0].keys() >= _MEDLEY_COLUMNS]
+    return [_medley(path, rows, target, tracks) for path, rows in medleys]
 
 
-def _titled(paths: Iterable[Path], titles: Mapping[str, str]) -> list[tuple[Path, str]]:
-    """Files with their titles, those that have one first; of two files of the same name the last."""
-    by_name = {path.stem: path for path in paths}
-    names = [name for name in titles if name in by_name] + sorted(by_name.keys() - titles.keys())
-    return [(by_name[name], titles.get(name, name.replace("_", " "))) for name in names]
+def _medley(table: Path, rows: Rows, target: Path, tracks: TrackList) -> dict[str, Any]:
+    """A medley by its table and what else lies beside it; `reason` says why it cannot be played."""
+    receipt_path = table.with_suffix(".json")
+    try:
+        songs = [_song(row) for row in rows]
+    except ValueError as error:
+        raise UserError(f"{table} is not the table of a medley ({error}). Make it again with: djnet medley") from error
+    try:
+        receipt = json.loads(receipt_path.read_text(encoding="utf-8")) if receipt_path.is_file() else {}
+    except ValueError as error:
+        raise UserError(f"{receipt_path} is damaged ({error}). Make the medley again with: djnet medley") from error
+    licences = [tracks.licence_of_file(clip["song"]) for clip in receipt.get("clips", [])]
+    labels = itertools.zip_longest((row["label"] for row in rows), licences[: len(rows)])
+    medley = {
+        "title": table.stem,
+        "songs": songs,
+        "credit": "Songs: " + "; ".join(f"{song} ({licence})" if licence else song for song, licence in labels),
+        "receipt": receipt,
+    }
+    sound = next((path for suffix in _SUFFIXES if (path := table.with_suffix(suffix)).is_file()), None)
+    if not tracks.private and not (len(licences) == len(rows) and all(map(may_be_published, licences))):
+        reason = "Not played here: not every song is known to be free. For yourself: make report FLAGS=--own"
+    elif sound is None:
+        reason = f"The sound of {table.stem} is missing: make it again, djnet medley."
+    else:
+        return medley | {"address": f"{MEDLEYS}/{_copy_sound(sound, target)}"}
+    return medley | {"address": "", "reason": reason}
+
+
+def _song(row: dict[str, str]) -> dict[str, Any]:
+    """A line of a medley's table as numbers; the first song has no score."""
+    return row | {"start": float(row["start"]), "end": float(row["end"]), "score": row["score"] and float(row["score"])}
+
+
+def _copy_sound(sound: Path, target: Path) -> str:
+    """Put a sound beside the page, in a format that browsers play: -> its name."""
+    target.mkdir(parents=True, exist_ok=True)
+    if sound.suffix in _PLAYABLE:
+        shutil.copyfile(sound, target / sound.name)
+        return sound.name
+    name = f"{sound.stem}.mp3"
+    with whole_file(target / name) as partial:
+        partial.write_bytes(mp3(*soundfile.read(sound, dtype="float32")))
+    return name

@@ -1,4 +1,5 @@
 import dataclasses
+import html
 import itertools
 import json
 import shutil
@@ -20,7 +21,7 @@ from experiments.predictions import Answer
 from experiments.report import answered, listening_test, music, results
 from experiments.report.answered import Variant
 from experiments.report.assets import Assets
-from experiments.report.build import Folders, build, explain_missing_games, load_scorer
+from experiments.report.build import Folders, build, load_scorer
 from experiments.report.music import Music
 from experiments.report.recordings import TrackList
 from tests import make_report
@@ -52,8 +53,10 @@ def test_a_report_has_every_section_and_names_no_other_host(report):
 def test_games_of_all_sizes_are_cut_and_answered(records):
     clip = next(clip for clip in records.read_clips("test") if "downbeat/8" in clip.segmentations)
     for cut, n in itertools.product(("fixed", "downbeat"), puzzles.SIZES):
-        found = puzzles.to_play(clip, cut, n, _nearest)
-        assert found is not None and (found["cut"], found["n"]) == (cut, n)
+        cuts = puzzles.choose_cuts(clip, cut, n)
+        assert cuts is not None
+        found = puzzles.to_play(clip, cut, cuts, _nearest)
+        assert (found["cut"], found["n"]) == (cut, n)
         assert len(found["cuts"]) == n + 1 and found["cuts"] == sorted(found["cuts"])
         assert sorted(found["truth"]) == sorted(found["answers"][0]["order"]) == list(range(n))
         assert np.array(found["scores"]).shape == (n, n)
@@ -182,14 +185,30 @@ def test_answers_are_those_to_the_same_music(tmp_path):
         answered.read_answers(tmp_path, corpora, "these records")
 
 
-def test_games_that_are_not_heard_name_the_command_that_makes_them(tmp_path):
-    sequencing, jigsaw = Variant("sequencing", "", "10"), Variant("jigsaw", "fixed", "3")
-    medleys = Variant("medley", "", "7-11")
-    played: answered.Variants = {sequencing: {"sen": {}}, jigsaw: {"sen": {}}, medleys: {"random": {}}}
-    medley, unpublished = explain_missing_games(tmp_path, played, [sequencing.name])
-    assert medley == "Medley was not played yet on what is here. Make it: make mixes, then make evaluate report"
-    assert "Sequencing, 10 pieces. For yourself: make report FLAGS=--own" in unpublished
-    assert explain_missing_games(tmp_path, {}, [])[0].endswith("Make them: make train evaluate")
+@pytest.mark.parametrize(
+    ("methods", "said"),
+    [
+        ({}, ["There are no answers of SEN to this music in {results}/predictions. Make them: make train evaluate"]),
+        (
+            {"sequencing": "sen", "jigsaw": "sen", "medley": "random"},
+            [
+                "Medley was not played yet on what is here. Make it: make mixes, then make evaluate report",
+                "may be passed on: Sequencing, 10 pieces. For yourself: make report FLAGS=--own",
+            ],
+        ),
+    ],
+)
+def test_games_that_are_not_heard_name_the_command_that_makes_them(records, tmp_path, monkeypatch, methods, said):
+    variants: answered.Variants = {Variant(game, "", "10"): {method: {}} for game, method in methods.items()}
+    unpublished = ["Sequencing, 10 pieces"] if variants else []
+    monkeypatch.setattr(answered, "read_answers", lambda *_: variants)
+    monkeypatch.setattr(answered, "answered_puzzles", lambda *_: ([], unpublished))
+    monkeypatch.setattr(music, "PLAY_CLIPS", 0)
+    monkeypatch.setattr(listening_test, "PIECES", 99)
+    page = build(Folders(records.folder, tmp_path, tmp_path / "report", tmp_path / "medleys"), NETWORKS, private=True)
+    text = html.unescape(page.read_text(encoding="utf-8"))
+    assert all(line.format(results=tmp_path) in text for line in said)
+    assert "Sequencing was not played yet" not in text and "The listening test needs five recordings" in text
 
 
 def test_the_best_baseline_is_another_trained_network():

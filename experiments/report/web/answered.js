@@ -37,9 +37,16 @@
     );
   }
 
+  function remarkOn(game) {
+    if (game.baseline) return `The best other network in this game is ${game.baseline.toUpperCase()}.`;
+    if (!game.segmentation) return ""; // recordings are played by networks that were trained for other games
+    const train = `python -m experiments.train --experiment=table3/${game.segmentation}/cin`;
+    return `No other network was trained for this game yet: ${train}, then make evaluate report.`;
+  }
+
   function show() {
     const game = page.answered[Number(select.value)];
-    remark.textContent = game.remark;
+    remark.textContent = remarkOn(game);
     list.replaceChildren(...game.puzzles.map((puzzle) => {
       const details = element("details", { class: "puzzle" }, summaryOf(puzzle));
       details.addEventListener("toggle", () => fill(details, puzzle), { once: true });
