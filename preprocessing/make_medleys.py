@@ -5,7 +5,8 @@ names: the smallest sum of distances between neighbours, where the distance of t
 between their tempos (double and half tempo count as the same) plus the steps between their keys on the circle of
 fifths, as a share of the largest possible, six. A mix begins at the slower end. Clips are beat-matched and cross-faded
 over two bars as in a medley (djnet/medley/mix.py), and the answer stands beside each mix: cut in the middle of every
-transition. Where enough tracks may be published, only they are mixed, so that the report can play the mixes.
+transition. Where there are tracks enough that anybody may pass on, only they are mixed, so that the report can let
+people hear the mixes.
 """
 
 from collections.abc import Sequence
@@ -26,7 +27,8 @@ from djnet.corpora import TRACK_LIST
 from djnet.corpora.licences import may_be_published
 from djnet.errors import UserError
 from djnet.files import whole_file, write_json
-from djnet.medley import keys, mix, tempo
+from djnet.medley import key, mix, tempo
+from djnet.medley.transitions import RATE_HZ, Segment
 from djnet.ordering import best_order
 from djnet.puzzles import ABOUT, read_about
 from djnet.records import Manifest
@@ -73,31 +75,34 @@ def publishable(clips: list[MixableClip], licences: dict[str, str]) -> list[Mixa
 
 def make(number: int, chosen: Sequence[MixableClip], folder: Path) -> None:
     """Write one mix and its answer."""
-    parts = [_part(clip, rng_for(number, "span", clip.track)) for clip in chosen]
-    order = ordered([tempo.bpm(part.beats) for part in parts], [_key(part) for part in parts])
-    made = mix.render([parts[i] for i in order], BARS)
+    segments = [_segment(clip, rng_for(number, "span", clip.track)) for clip in chosen]
+    names = [key.key_of(segment.samples.mean(axis=1), RATE_HZ) for segment in segments]
+    order = ordered([tempo.bpm(segment.beats) for segment in segments], names)
+    made = mix.render([segments[i] for i in order], BARS)
     name = f"mix-{number:03d}"
     with whole_file(folder / f"{name}.flac") as partial:
-        soundfile.write(partial, made.samples, mix.RATE_HZ, format="FLAC", subtype="PCM_16")
-    cuts = np.round(made.cuts, 4)
-    labels = [chosen[i].track for i in order]
-    joins = [*(join.kind for join in made.joins), ""]
-    answer = pd.DataFrame({"start": cuts[:-1], "end": cuts[1:], "label": labels, "join": joins})
+        soundfile.write(partial, made.samples, RATE_HZ, format="FLAC", subtype="PCM_16")
+    answer = pd.DataFrame(
+        {
+            "start": np.round(made.cuts[:-1], 4),
+            "end": np.round(made.cuts[1:], 4),
+            "label": [chosen[i].track for i in order],
+            "join": [*[join.kind for join in made.joins], ""],
+        }
+    )
     with whole_file(folder / f"{name}.csv") as partial:  # last: a mix without its answer is made again
         answer.to_csv(partial, index=False)
 
 
-def ordered(tempos: Sequence[float], clip_keys: Sequence[str]) -> tuple[int, ...]:
-    """The order of clips with these tempos and keys, by the rule above."""
-    logs = np.log2(np.maximum(tempos, 1.0))
-    apart = np.abs(logs[:, None] - logs[None, :]) % 1.0
-    apart = np.minimum(apart, 1.0 - apart)
-    alike = np.array([[keys.closeness(a, b) for b in clip_keys] for a in clip_keys])
+def ordered(tempos: Sequence[float], names: Sequence[str]) -> tuple[int, ...]:
+    """The order by the rule above."""
+    apart = tempo.octaves_apart(np.reshape(tempos, (-1, 1)), np.array(tempos))
+    alike = np.array([[key.closeness(a, b) for b in names] for a in names])
     order = best_order(-(_TEMPO_WEIGHT * apart + 1.0 - alike)).order
-    return order if (logs[order[0]], order[0]) <= (logs[order[-1]], order[-1]) else order[::-1]
+    return order if (tempos[order[0]], order[0]) <= (tempos[order[-1]], order[-1]) else order[::-1]
 
 
-def _part(clip: MixableClip, rng: np.random.Generator) -> mix.Part:
+def _segment(clip: MixableClip, rng: np.random.Generator) -> Segment:
     """A span of whole bars of a clip, with its samples."""
     bars = tempo.whole_bars(clip.beats)
     spans = [
@@ -106,18 +111,12 @@ def _part(clip: MixableClip, rng: np.random.Generator) -> mix.Part:
         for b in range(a + 2 * BARS, len(bars))
         if SECONDS[0] <= bars[b] - bars[a] <= SECONDS[1]
     ] or [(0, len(bars) - 1)]
-    first, last = bars[list(spans[rng.integers(len(spans))])]
-    begin = max(0.0, clip.begin + first - _AROUND_SECONDS)
-    samples = audio.load_stereo(clip.path, begin, last - first + 2 * _AROUND_SECONDS, mix.RATE_HZ)
-    beats = clip.beats + np.array([clip.begin - begin, 0.0])
-    return mix.Part(samples, beats, float(first + clip.begin - begin), float(last + clip.begin - begin))
-
-
-def _key(part: mix.Part) -> str:
-    from librosa.feature import chroma_stft
-
-    chroma = chroma_stft(y=part.samples.mean(axis=1), sr=mix.RATE_HZ, n_fft=8192, hop_length=4096, tuning=0.0)
-    return keys.key_of(chroma.mean(axis=1))
+    a, b = spans[rng.integers(len(spans))]
+    around = 0.5
+    begin = max(0.0, source.begin + bars[a] - around)
+    samples = audio.load_stereo(source.path, begin, bars[b] - bars[a] + 2 * around, RATE_HZ)
+    beats = source.beats + np.array([source.begin - begin, 0.0])
+    return Segment(samples, float(bars[a] + source.begin - begin), float(bars[b] + source.begin - begin), beats)
 
 
 def build(manifest: Manifest, count: int, seed: int, workers: int = 1) -> Path:

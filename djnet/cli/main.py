@@ -7,18 +7,17 @@ import sys
 import djnet
 from djnet.cli import job
 
-# Each is a module with `main(arguments)`, imported when it is used, and a line for the help.
+# Each is a module djnet.cli.NAME with `main(arguments)`, imported when it is used.
 COMMANDS = {
-    "medley": ("djnet.cli.medley", "one piece of music out of a folder of songs"),
-    "order": ("djnet.cli.order", "the order in which songs or clips follow each other best, and the scores"),
-    "puzzle": ("djnet.cli.puzzle", "a song as a puzzle to play in a browser"),
+    "medley": "one piece of music out of a folder of songs",
+    "order": "the order in which songs or clips follow each other best, and the scores",
+    "puzzle": "a song as a puzzle to play in a browser",
 }
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Hand the words behind a command to it."""
-    width = max(map(len, COMMANDS))
-    listed = "\n".join(f"  {name:{width}}  {line}" for name, (_, line) in COMMANDS.items())
+    listed = "\n".join(f"  {name:8}{line}" for name, line in COMMANDS.items())
     parser = job.Parser(
         prog="djnet",
         description="Puts pieces of music in order.",
@@ -33,8 +32,7 @@ def main(arguments: list[str] | None = None) -> None:
     if command is None:
         parser.print_help()
         return
-    module = importlib.import_module(COMMANDS[command][0])
-    sys.exit(job.guarded(module.main, words[1:]))
+    sys.exit(job.guarded(importlib.import_module(f"djnet.cli.{command}").main, words[1:]))
 
 
 if __name__ == "__main__":

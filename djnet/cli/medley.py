@@ -1,11 +1,11 @@
-"""One piece of music out of a folder of songs: `djnet medley songs/ -o medley.wav`, or `make medley SONGS=songs/`."""
+"""One piece of music out of a folder of songs: `djnet medley songs/ -o medley.wav`."""
 
 import argparse
-import hashlib
 import os
+import sys
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +19,14 @@ from djnet.cli import job, text
 from djnet.corpora import folder, free
 from djnet.errors import UserError
 from djnet.medley import analysis, arrange, check, mix, receipt
-from djnet.medley.analysis import Song
-from djnet.medley.arrange import Override, Plan, Scores, Wishes
-from djnet.medley.mix import RATE_HZ, Mix
-from djnet.ordering import Rules
+from djnet.medley.search import Constraints
+from djnet.medley.transitions import RATE_HZ, Join
 from djnet.rng import rng_for
 
-CACHE = Path("~/.cache/djnet")
+CACHE = "~/.cache/djnet"
 MOST_SONGS = 100
 _FREE_SONGS = 10
-_TOTAL_TRIES = 4
-_LOSSY_PEAK_DB = -2.5  # encoders that leave something out overshoot
+_LOSSY_PEAK_DB = -2.5  # lossy encoders overshoot
 _PREVIEW_SECONDS = 4.0  # on each side of a join
 _PAUSE_SECONDS = 0.6
 
@@ -37,128 +34,85 @@ EPILOG = """\
 examples:
   djnet medley songs/ -o medley.wav
   djnet medley songs/ -o party.mp3 --total 300 --first "Opening" --last "Good Night"
-  djnet medley songs/ -o medley.wav --dry-run      what would play, without making it
-  djnet medley songs/ -o joins.wav --preview       only the moments where songs meet
-  djnet medley --again medley.json -o copy.wav     the same medley once more
+  djnet medley songs/ -o medley.wav --dry-run      print what would play, without making it
+  djnet medley songs/ -o joins.wav --preview       hear only the joins
+  djnet medley --again medley.json -o copy.wav     make the same medley once more
 
-settings for single songs (a file in TOML, given with --settings):
+settings for single songs, in a TOML file given with --settings:
   ["Opening.mp3"]
   start = 62.5    # seconds into the song; moved to the nearest downbeat
-  length = 20     # seconds, in whole bars
+  length = 20     # seconds; rounded to whole bars
 
-beside medley.wav: medley.json (all that is needed to make it again), medley.cue (where each song begins),
-medley.csv (the same as a table) and medley.png (a picture)."""
-
-
-@dataclass(frozen=True)
-class Options:
-    """How long and how joined."""
-
-    length: float = 16.0
-    total: float | None = None
-    bars: int = 2
-    candidates: int = 3
+beside medley.wav: medley.json (a receipt, to make the same medley again), medley.cue (where each song begins),
+medley.csv (a table of songs and joins) and medley.png (a picture)."""
 
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     words = job.Parser(
         prog="djnet medley",
-        description="Makes one piece of music out of many songs: finds the part of each that stands for it, the order "
-        "in which the parts follow each other best, and joins them on the beat.",
+        description="Makes one piece of music out of many songs: chooses the part of each song that stands for it, "
+        "puts the parts in the order in which they follow each other best, and joins them on the beat.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = words.add_argument
-    add("songs", nargs="*", help="folders or music files (wav, flac, ogg, opus, mp3, aiff); none: free recordings")
+    add("songs", nargs="*", help="folders or files (wav, flac, ogg, opus, mp3, aiff); none: free recordings")
     add("-o", "--output", default="medley.wav", help="file to write: wav, flac, ogg or mp3 (default: medley.wav)")
-    add("--force", action="store_true", help="write over files that are there")
+    add("--force", action="store_true", help="overwrite existing files")
     add("--dry-run", action="store_true", help="print what would play, and stop")
     add("--preview", action="store_true", help="write only the joins, one after the other")
-    add("--again", metavar="JSON", help="make the medley of this receipt once more, byte for byte")
-    size = words.add_argument_group("how long")
-    size.add_argument("--length", type=_positive, default=16.0, metavar="SECONDS",
-                      help="of each song, about: whole phrases of 4, 8 or 16 bars (default: 16)")  # fmt: skip
-    size.add_argument("--total", type=_positive, metavar="SECONDS", help="of the whole medley, about")
-    size.add_argument(
-        "--bars", type=int, choices=range(5), default=2, help="a join lasts at most so many bars; 0: cuts"
-    )
-    size.add_argument("--settings", metavar="TOML", help="start and length of single songs, see below")
-    order = words.add_argument_group("which order", "a song is named by its file name or a part of it")
-    order.add_argument("--first", metavar="SONG", help="begins")
-    order.add_argument("--last", metavar="SONG", help="ends")
-    order.add_argument("--before", nargs=2, action="append", default=[], metavar=("A", "B"), help="A plays before B")
-    order.add_argument("--keep-order", action="store_true", help="as given, files of a folder by name")
-    order.add_argument("--drop-worst", type=int, default=0, metavar="K", help="leave out the K songs that fit worst")
-    deep = words.add_argument_group("inside")
-    deep.add_argument(
-        "--network", default="sen-downbeat", help="shipped weights by name, or the folder of a run of yours"
-    )
-    deep.add_argument("--candidates", type=int, choices=range(1, 6), default=3, help="parts of a song to choose from")
-    deep.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="songs listened to at once")
-    deep.add_argument("--cache", default=str(CACHE), help=f"what is known of songs is kept here (default: {CACHE})")
+    add("--again", metavar="JSON", help="make the medley of this receipt again, byte for byte")
+    add = words.add_argument_group("length").add_argument
+    add("--length", type=_positive, default=16.0, metavar="SECONDS",
+        help="about how much of each song plays, in phrases of 4, 8 or 16 bars (default: 16)")  # fmt: skip
+    add("--total", type=_positive, metavar="SECONDS", help="about how long the medley is, instead of --length")
+    add("--bars", type=int, choices=range(5), default=2, help="longest cross-fade, in bars (default: 2); 0: cuts only")
+    add("--settings", metavar="TOML", help="start and length of single songs, see below")
+    add = words.add_argument_group("order", "SONG, A and B are file names, or parts of file names").add_argument
+    add("--first", metavar="SONG", help="song to begin with")
+    add("--last", metavar="SONG", help="song to end with")
+    add("--before", nargs=2, action="append", default=[], metavar=("A", "B"), help="A plays before B; may be repeated")
+    add("--keep-order", action="store_true", help="play songs as given, files of a folder by name")
+    add("--drop-worst", type=int, default=0, metavar="K", help="leave out the K songs that fit worst")
+    add = words.add_argument_group("advanced").add_argument
+    add("--network", default="sen-downbeat", help="name of shipped weights, or folder of a trained run")
+    add("--candidates", type=int, choices=range(1, 6), default=3, help="parts of a song to choose from (default: 3)")
+    add("--workers", type=int, default=os.cpu_count() or 1, help="songs analysed at once (default: one a CPU)")
+    add("--cache", default=CACHE, help=f"folder where analysed songs are kept (default: {CACHE})")
     return words
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Plan, render, check, and write everything."""
+    """Arrange, render, check, and write everything."""
     given = parser().parse_args(arguments)
-    output = Path(given.output).expanduser()
+    output, cache = Path(given.output).expanduser(), Path(given.cache).expanduser()
     _check_output(output, given.force or given.dry_run)
     if given.again:
         return _write(output, receipt.read_receipt(Path(given.again).expanduser()), given.preview)
-    cache = Path(given.cache).expanduser()
-    paths = find(given.songs, cache, output)
-    found, skipped = analysis.analyse(paths, cache, max(1, given.workers))
+    songs, skipped = analysis.analyse(find_songs(given.songs, cache, output), cache, max(1, given.workers))
     for item in skipped:
         print(f"Left out: {item.path} {item.reason}")
-    if not found:
+    if not songs:
         raise UserError("No song is left to make a medley of.")
     if not analysis.has_tracker():
-        print("Beats cannot be found without madmom (make madmom): songs are joined by short fades.")
-    options = Options(given.length, given.total, given.bars, given.candidates)
-    wishes = _wishes(given, found)
-    overrides = read_settings(Path(given.settings).expanduser(), found) if given.settings else {}
-    plan = make_plan(found, options, wishes, overrides, load_network(given.network))
-    print(text.plan_table(plan, found, plan.joins(options.bars)))
+        print("Beats cannot be tracked without madmom (make madmom): songs are joined by short fades.")
+    paths = [song.path for song in songs]
+    constraints = _constraints(given, paths)
+    arrange.validate(constraints, songs)
+    settings = read_settings(Path(given.settings).expanduser(), paths) if given.settings else {}
+    options = arrange.Options(given.length, given.total, given.bars, given.candidates, settings)
+    print(f"score: up to {given.candidates} parts of {text.count(len(songs), 'song')}", file=sys.stderr)
+    arrangement = arrange.arrange(songs, load_network(given.network), constraints, options)
+    print(text.arrangement_text(arrangement, songs))
     if given.dry_run:
         return 0
     peak_db = _LOSSY_PEAK_DB if output.suffix.lower() in audio.LOSSY else mix.PEAK_DB
-    return _write(output, receipt.receipt(plan, output.stem, options.bars, peak_db, given.network), given.preview)
+    made_from = receipt.make_receipt(arrangement, output.stem, given.bars, peak_db, given.network)
+    return _write(output, made_from, given.preview)
 
 
-def make_plan(
-    found: Sequence[Song], options: Options, wishes: Wishes, overrides: dict[int, Override], scorer: Scores
-) -> Plan:
-    """Candidates of every song, then the best choice and order; for a total, again with lengths that come nearer."""
-
-    def planned(lengths: Sequence[float]) -> Plan:
-        return arrange.plan(
-            [
-                arrange.candidates(song, seconds, options.candidates, overrides.get(i))
-                for i, (song, seconds) in enumerate(zip(found, lengths, strict=True))
-            ],
-            scorer,
-            wishes,
-        )
-
-    total = options.total
-    if total is None:
-        return planned([options.length] * len(found))
-    shortest, longest = arrange.total_range(found)
-    if not shortest <= total <= longest:
-        raise UserError(
-            f"--total={total:g}: {len(found)} songs give a medley of {shortest:.0f} to {longest:.0f} s; "
-            "ask for a total between, or take other songs."
-        )
-    plans, wanted = [], total
-    for _ in range(_TOTAL_TRIES):
-        plans.append(planned(arrange.lengths_for_total(found, wanted)))
-        wanted += total - plans[-1].seconds(options.bars)
-    return min(plans, key=lambda plan: abs(plan.seconds(options.bars) - total))
-
-
-def find(words: Sequence[str], cache: Path, output: Path) -> list[str]:
+def find_songs(words: Sequence[str], cache: Path, output: Path) -> list[str]:
     """The music files that are meant, without the medley itself; free recordings if none is named."""
     if not words:
         tracks = free.corpus("small", cache).tracks
@@ -178,49 +132,50 @@ def find(words: Sequence[str], cache: Path, output: Path) -> list[str]:
     return paths
 
 
-def read_settings(path: Path, found: Sequence[Song]) -> dict[int, Override]:
-    """What a TOML file says of single songs, by their number."""
+def read_settings(path: Path, songs: Sequence[str]) -> dict[int, dict[str, float]]:
+    """Start and length of single songs from a TOML file, by their number."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: is not TOML: {error}") from error
-    known = {field.name for field in fields(Override)}
-    overrides = {}
+    settings = {}
     for name, values in content.items():
-        number = _number_of(name, found, str(path))
-        if not isinstance(values, dict) or not set(values) <= known:
+        number = number_of(name, songs, str(path))
+        if not isinstance(values, dict) or not values.keys() <= {"start", "length"}:
             raise UserError(f'{path}: write ["{name}"], and below it start = ... or length = ..., nothing else.')
         if wrong := [key for key, value in values.items() if type(value) not in (int, float) or value < 0]:
             raise UserError(f"{path}: {wrong[0]} of {name!r} must be seconds, not {values[wrong[0]]!r}.")
-        overrides[number] = Override(**values)
-    return overrides
+        settings[number] = values
+    return settings
 
 
-def _wishes(given: argparse.Namespace, found: Sequence[Song]) -> Wishes:
-    """The wishes of the command line, with songs as numbers."""
-    first = None if given.first is None else _number_of(given.first, found, "--first")
-    last = None if given.last is None else _number_of(given.last, found, "--last")
-    before = tuple((_number_of(a, found, "--before"), _number_of(b, found, "--before")) for a, b in given.before)
-    if given.drop_worst < 0 or (given.drop_worst and given.drop_worst > len(found) - 2):
-        raise UserError(f"--drop-worst={given.drop_worst}: of {len(found)} songs two must be left.")
-    wishes = Wishes(Rules(first, last, before), given.drop_worst, given.keep_order)
-    wishes.require_possible([song.name for song in found])
-    return wishes
+def _constraints(given: argparse.Namespace, songs: Sequence[str]) -> Constraints:
+    """The constraints of the command line, with songs as numbers."""
+    if given.drop_worst < 0 or (given.drop_worst and given.drop_worst > len(songs) - 2):
+        raise UserError(f"--drop-worst={given.drop_worst}: of {len(songs)} songs two must be left.")
+    return Constraints(
+        first=None if given.first is None else number_of(given.first, songs, "--first"),
+        last=None if given.last is None else number_of(given.last, songs, "--last"),
+        before=tuple((number_of(a, songs, "--before"), number_of(b, songs, "--before")) for a, b in given.before),
+        drop=given.drop_worst,
+        keep_order=given.keep_order,
+    )
 
 
-def _number_of(name: str, found: Sequence[Song], where: str) -> int:
-    """The song of that name: the whole file name, or the only one that contains it."""
-    files = [Path(song.path).name.lower() for song in found]
+def number_of(name: str, paths: Sequence[str], where: str) -> int:
+    """The number of the file of that path or name, with or without its ending, or the only one that contains it."""
+    files = [Path(path).name.lower() for path in paths]
     wanted = Path(name).name.lower()
-    exact = [i for i, file in enumerate(files) if wanted in (file, Path(file).stem)]
-    near = exact or [i for i, file in enumerate(files) if wanted in file]
-    if len(near) != 1:
-        said = "no song has that in its name" if not near else f"that may be {files[near[0]]} or {files[near[1]]}"
-        raise UserError(f"{where} {name!r}: {said}.")
-    return near[0]
+    numbers = [i for i, path in enumerate(paths) if name == path]
+    numbers = numbers or [i for i, file in enumerate(files) if wanted in (file, Path(file).stem)]
+    numbers = numbers or [i for i, file in enumerate(files) if wanted in file]
+    if len(numbers) == 1:
+        return numbers[0]
+    problem = f"that may be {files[numbers[0]]} or {files[numbers[1]]}" if numbers else "no song has that in its name"
+    raise UserError(f"{where} {name!r}: {problem}.")
 
 
-def load_network(name: str) -> Scores:
+def load_network(name: str) -> arrange.Scorer:
     """The network's scores; TensorFlow is loaded here."""
     job.import_quietly("tensorflow")
     try:
@@ -229,62 +184,52 @@ def load_network(name: str) -> Scores:
         raise UserError(f"--network={name}: {error}") from error
 
 
-def _siblings(output: Path) -> list[Path]:
-    return [output.with_suffix(ending) for ending in (".json", ".cue", ".csv", ".png")]
-
-
 def _check_output(output: Path, force: bool) -> None:
-    """Whatever would go wrong with the output is said before any work."""
+    """Refuse an output that cannot be written, before any work."""
     if output.suffix.lower() not in audio.WRITABLE:
         raise UserError(f"{output}: the ending says the format; there are {', '.join(audio.WRITABLE)}.")
     if not output.parent.is_dir():
         raise UserError(f"{output}: there is no folder {output.parent}; make it first.")
     if not os.access(output.parent, os.W_OK):
         raise UserError(f"{output}: the folder {output.parent} cannot be written to.")
-    for path in (output, *_siblings(output)):
+    for path in (output, *receipt.files_beside(output)):
         if path.exists() and not force:
             raise UserError(f"{path}: is there already; choose another -o, or --force to write over it.")
 
 
-def _write(output: Path, content: dict[str, Any], preview: bool) -> int:
-    """Render a receipt, listen to the result, write everything; -> exit code."""
-    parts = receipt.parts_of(content)
-    with tqdm(desc="render", total=len(parts), unit="song") as bar:
-        made = mix.render(parts, content["bars"], peak_db=content["peak_db"], done=bar.update)
-    del parts
-    names = [Path(clip["song"]).stem for clip in content["clips"]]
-    samples = _joins_only(made) if preview else made.samples
-    audio.write(output, samples, RATE_HZ, content["title"], "Medley of " + ", ".join(names))
+def _write(output: Path, made_from: dict[str, Any], preview: bool) -> int:
+    """Render a receipt, check the result, write everything; -> exit code."""
+    segments = receipt.read_segments(made_from)
+    with tqdm(desc="render", total=len(segments), unit="song") as bar:
+        made = mix.render(segments, made_from["bars"], made_from["peak_db"], bar.update)
+    del segments
+    names = receipt.names_of(made_from)
+    samples = _joins_only(made.samples, made.joins) if preview else made.samples
+    audio.write(output, samples, RATE_HZ, made_from["title"], "Medley of " + ", ".join(names))
     if preview:
-        print(f"{output}: {text.number_of(len(made.joins), 'join')}, {len(samples) / RATE_HZ:.0f} s.")
+        print(f"{output}: {text.count(len(made.joins), 'join')}, {len(samples) / RATE_HZ:.0f} s.")
         return 0
     del samples
-    made = replace(made, samples=soundfile.read(output, dtype="float32", always_2d=True)[0])
-    checked = check.check(made.samples, made.joins, made.beats)
-    json_path, cue_path, csv_path, picture_path = _siblings(output)
-    receipt.write_json_receipt(json_path, content, made, hashlib.sha256(output.read_bytes()).hexdigest())
-    receipt.write_cue(cue_path, output, made.cuts, names)
-    receipt.write_csv(csv_path, made, content)
-    receipt.draw(picture_path, made, names, content["scores"])
-    print(text.check_table(checked, made, names))
-    print(f"{output}: {text.clock(made.cuts[-1])}, {text.number_of(len(names), 'song')}.")
+    made = replace(made, samples=soundfile.read(output, dtype="float32", always_2d=True)[0])  # as a listener gets it
+    checked = check.check(made)
+    receipt.write_beside(output, made, made_from)
+    print(text.check_text(checked, made.joins, names))
+    print(f"{output}: {text.clock(made.cuts[-1])}, {text.count(len(names), 'song')}.")
     return 0
 
 
-def _joins_only(made: Mix) -> np.ndarray:
-    """The joins with a few seconds around each and a pause between: -> [M, 2]."""
+def _joins_only(samples: np.ndarray, joins: Sequence[Join]) -> np.ndarray:
+    """The joins with a few seconds around each and a pause between: [N, 2] -> [M, 2]."""
+    pause = np.zeros((round(_PAUSE_SECONDS * RATE_HZ), 2), np.float32)
     pieces = []
-    for join in made.joins:
+    for join in joins:
         first, last = (max(0.0, join.start - _PREVIEW_SECONDS), join.end + _PREVIEW_SECONDS)
-        pieces += [
-            made.samples[round(first * RATE_HZ) : round(last * RATE_HZ)],
-            np.zeros((round(_PAUSE_SECONDS * RATE_HZ), 2), np.float32),
-        ]
-    return np.concatenate(pieces) if pieces else made.samples
+        pieces += [samples[round(first * RATE_HZ) : round(last * RATE_HZ)], pause]
+    return np.concatenate(pieces) if pieces else samples
 
 
-def _positive(text: str) -> float:
-    value = float(text)
+def _positive(word: str) -> float:
+    value = float(word)
     if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"must be more than 0 seconds, got {text}")
+        raise argparse.ArgumentTypeError(f"must be more than 0 seconds, got {word}")
     return value

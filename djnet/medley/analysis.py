@@ -1,8 +1,9 @@
-"""Songs as a medley needs them: beats, tempo, key, loudness and log-mel, found once and kept by content."""
+"""A song as a medley needs it: beats, key, loudness and log-mel, computed once and cached by the file's content."""
 
+import contextlib
 import functools
-import io
 import json
+import zipfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -18,27 +19,28 @@ from djnet.downbeats import decoder, network, tracker
 from djnet.downbeats.madmom import MadmomMissingError, madmom
 from djnet.features import log_mel
 from djnet.files import whole_file
-from djnet.medley import keys, tempo
+from djnet.medley import tempo
+from djnet.medley.key import key_of
 from djnet.medley.loudness import loudness_of
 
-VERSION = 2  # of what is kept
+VERSION = 2  # of the cached files
 _ARRAYS = ("beats", "strengths", "mel")
-_BARS = 5  # fewer are no song with a beat
+_FEWEST_BARS = 5  # of a song whose bars are used
 _SHORTEST_SECONDS = 4.0
-_BOTH_SIDES_DB = 3.01  # a mono sound from both loudspeakers is that much louder than from one
+_MONO_TO_STEREO_LU = 3.01  # what a mono recording gains when both loudspeakers play it
 
 
 @dataclass(frozen=True)
 class Song:
-    """A song; its bars [B + 1] (seconds) are empty if it has no beat that is clear enough."""
+    """An analysed song; its bars [B + 1] (seconds) are empty if its beat is not clear enough."""
 
     path: str
-    content: str
-    sound: str
+    content: str  # hash of the file
+    sound: str  # hash of the samples
     seconds: float
     key: str
     loudness: float  # LUFS
-    beats: np.ndarray = field(repr=False)
+    beats: np.ndarray = field(repr=False)  # [K, 2]: seconds, position in the bar
     strengths: np.ndarray = field(repr=False)  # probability of every beat: [K]
     mel: np.ndarray = field(repr=False)  # float16 [T, 128]
 
@@ -49,10 +51,10 @@ class Song:
 
     @functools.cached_property
     def bars(self) -> np.ndarray:
-        """Downbeats of its longest stretch with a clear beat and even bars: [B + 1]."""
-        run = tempo.longest_run(tempo.clear(self.beats, self.strengths))
-        found = tempo.whole_bars(self.beats[run])
-        return found if len(found) > _BARS else np.zeros(0)
+        """Downbeats of the longest part with a clear beat and even bars: [B + 1]."""
+        run = tempo.longest_run(tempo.trusted(self.beats, self.strengths))
+        bars = tempo.whole_bars(self.beats[run])
+        return bars if len(bars) > _FEWEST_BARS else np.zeros(0)
 
     @property
     def bpm(self) -> float:
@@ -64,27 +66,27 @@ class Song:
 
 
 def analyse(paths: Sequence[str], cache: Path, workers: int = 2) -> tuple[list[Song], list[Skipped]]:
-    """Songs in the order of their paths, and what is left out; those not in the cache are listened to now."""
+    """Songs in the order of their paths, and the files left out; what is not in the cache is computed."""
     songs: list[Song] = []
     skipped: list[Skipped] = []
-    first_of: dict[str, str] = {}
-    store = cache / "songs"
-    store.mkdir(parents=True, exist_ok=True)
-    work = (joblib.delayed(_song)(path, store) for path in paths)
+    first_path: dict[str, str] = {}  # by either hash
+    folder = cache / "songs"
+    folder.mkdir(parents=True, exist_ok=True)
+    work = (joblib.delayed(_song)(path, folder) for path in paths)
     results = joblib.Parallel(min(workers, len(paths)), return_as="generator", batch_size=1)(work)
-    for path, found in zip(paths, tqdm(results, desc="listen", total=len(paths), unit="song"), strict=True):
-        if isinstance(found, str):
-            skipped.append(Skipped(path, found))
-        elif (same := first_of.get(found.content) or first_of.get(found.sound)) is not None:
+    for path, song in zip(paths, tqdm(results, desc="analyse", total=len(paths), unit="song"), strict=True):
+        if isinstance(song, str):
+            skipped.append(Skipped(path, song))
+        elif (same := first_path.get(song.content) or first_path.get(song.sound)) is not None:
             skipped.append(Skipped(path, f"is the same audio as {same!r}; one copy plays."))
         else:
-            first_of[found.content] = first_of[found.sound] = path
-            songs.append(found)
+            first_path[song.content] = first_path[song.sound] = path
+            songs.append(song)
     return songs, skipped
 
 
 def has_tracker() -> bool:
-    """Whether beats can be found on this machine."""
+    """Whether madmom, which the beat tracker needs, is installed."""
     try:
         madmom("features.downbeats")
     except MadmomMissingError:
@@ -92,15 +94,16 @@ def has_tracker() -> bool:
     return True
 
 
-def _song(path: str, store: Path) -> Song | str:
+def _song(path: str, folder: Path) -> Song | str:
     """Runs in a worker: a song, or why it cannot be one."""
     try:
         probe = audio.probe(path)
-        kept = store / f"{probe.content}-{VERSION}.{tracker.VERSION}-{int(has_tracker())}.npz"
-        try:
-            return _read(kept, path)
-        except (OSError, ValueError, KeyError, EOFError):  # not there yet, or damaged
-            pass
+        cached = folder / f"{probe.content}-{VERSION}.{tracker.VERSION}-{int(has_tracker())}.npz"
+        with (
+            contextlib.suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile),  # missing or damaged
+            np.load(cached, allow_pickle=False) as stored,
+        ):
+            return Song(path, **json.loads(str(stored["facts"])), **{name: stored[name] for name in _ARRAYS})
         if probe.seconds < _SHORTEST_SECONDS:
             return f"has {probe.seconds:.1f} s; a medley needs {_SHORTEST_SECONDS:g} s of a song."
         samples, fine = audio.load_at(path, 0.0, None, (SAMPLE_RATE_HZ, tracker.ANALYSIS_RATE_HZ))
@@ -108,43 +111,29 @@ def _song(path: str, store: Path) -> Song | str:
             return "is silent."
     except audio.AudioError as error:
         return error.reason
-    song = _listen(path, probe, samples, fine)
+    song = _measure(path, probe, samples, fine)
     facts = {name: value for name, value in asdict(song).items() if name not in ("path", *_ARRAYS)}
-    whole = io.BytesIO()
-    np.savez(whole, facts=np.array(json.dumps(facts)), **{name: getattr(song, name) for name in _ARRAYS})
-    with whole_file(kept) as partial:
-        partial.write_bytes(whole.getvalue())
+    with whole_file(cached) as partial, open(partial, "wb") as file:
+        np.savez(file, facts=np.array(json.dumps(facts)), **{name: getattr(song, name) for name in _ARRAYS})
     return song
 
 
-def _listen(path: str, probe: audio.Probe, samples: np.ndarray, fine: np.ndarray) -> Song:
+def _measure(path: str, probe: audio.Probe, samples: np.ndarray, fine: np.ndarray) -> Song:
+    """Analyse samples [N] at 22,050 Hz, and the same at the tracker's sample rate."""
     beats, strengths = np.zeros((0, 2)), np.zeros(0)
     if has_tracker():
-        heard = tracker.activations(fine, tracker.ANALYSIS_RATE_HZ)
-        beats = decoder.decode(heard, network.FRAMES_PER_SECOND)
+        activations = tracker.activations(fine, tracker.ANALYSIS_RATE_HZ)
+        beats = decoder.decode(activations, network.FRAMES_PER_SECOND)
         frames = np.round(beats[:, 0] * network.FRAMES_PER_SECOND).astype(int)
-        strengths = heard[frames].max(axis=1)
+        strengths = activations[frames].max(axis=1)
     return Song(
         path=path,
         content=probe.content,
         sound=probe.sound,
         seconds=len(samples) / SAMPLE_RATE_HZ,
-        key=keys.key_of(_chroma(samples)),
-        loudness=loudness_of(fine[:, None], tracker.ANALYSIS_RATE_HZ) + _BOTH_SIDES_DB,
+        key=key_of(samples, SAMPLE_RATE_HZ),
+        loudness=loudness_of(fine[:, None], tracker.ANALYSIS_RATE_HZ) + _MONO_TO_STEREO_LU,
         beats=tempo.smoothed(beats),
         strengths=strengths,
         mel=log_mel(samples).astype(np.float16),
     )
-
-
-def _chroma(samples: np.ndarray) -> np.ndarray:
-    """How strong each of the twelve tones is in all: [N] -> [12]."""
-    import librosa.feature
-
-    return librosa.feature.chroma_stft(y=samples, sr=SAMPLE_RATE_HZ, n_fft=8192, hop_length=4096, tuning=0.0).mean(1)
-
-
-def _read(kept: Path, path: str) -> Song:
-    with np.load(kept, allow_pickle=False) as stored:
-        arrays = {name: stored[name] for name in _ARRAYS}
-        return Song(path=path, **arrays, **json.loads(str(stored["facts"])))

@@ -1,4 +1,4 @@
-"""A medley listens to itself: are beats in step at every join, is it equally loud, does it clip or fall silent?"""
+"""The self-check of a rendered medley: beats in step at every join, equal loudness, true peak, silence."""
 
 import itertools
 from dataclasses import dataclass
@@ -7,37 +7,39 @@ import numpy as np
 from tqdm import tqdm
 
 from djnet.medley.loudness import loudness_of, true_peak
-from djnet.medley.mix import RATE_HZ, Join
+from djnet.medley.mix import Mix
+from djnet.medley.tempo import longest_run
+from djnet.medley.transitions import RATE_HZ, Join
 
 PHASE_LIMIT_MS = 20.0
 STEP_LIMIT_LU = 1.5
 PEAK_LIMIT_DB = -1.0
 SILENCE_LIMIT_SECONDS = 0.5
 
-_AROUND_SECONDS = 8.0  # of a join, where beats are looked at
+_BEAT_SECONDS = 8.0  # on each side of a join, where beats are tracked
 _LOUDNESS_SECONDS = 6.0  # on each side of a join
-_NEAR_FRAMES = 7.0  # of where a beat should be, in hundredths of a second
-_FAINTEST = 0.1  # probability of a beat that is counted
-_FEWEST = 3  # beats on each side
+_SEARCH_FRAMES = 7.0  # from where a beat should be, in hundredths of a second
+_LEAST_PROBABILITY = 0.1  # of a beat that counts
+_FEWEST_BEATS = 3  # on each side
 _SILENT_DB = -60.0
 
 
 @dataclass(frozen=True)
 class JoinCheck:
-    """What was measured at a join; no phase where no beats can be heard."""
+    """What was measured at a join; no phase where there are no beats."""
 
     phase_ms: float | None
-    step: float  # in LU, from the last seconds before it to the first behind it
+    step: float  # in LU, from the last seconds before it to the first after it
 
     @property
     def warnings(self) -> list[str]:
         """What is over its limit, in words."""
-        found = []
+        warnings = []
         if self.phase_ms is not None and abs(self.phase_ms) > PHASE_LIMIT_MS:
-            found.append(f"beats jump by {self.phase_ms:.0f} ms")
+            warnings.append(f"beats jump by {self.phase_ms:.0f} ms")
         if abs(self.step) > STEP_LIMIT_LU:
-            found.append(f"loudness jumps by {self.step:.1f} LU")
-        return found
+            warnings.append(f"loudness jumps by {self.step:.1f} LU")
+        return warnings
 
 
 @dataclass(frozen=True)
@@ -53,44 +55,42 @@ class Check:
     @property
     def warnings(self) -> list[str]:
         """What is over its limit in the whole, in words."""
-        found = []
+        warnings = []
         if self.peak_db > PEAK_LIMIT_DB:
-            found.append(f"the true peak is {self.peak_db:.1f} dB, above {PEAK_LIMIT_DB:g} dB")
+            warnings.append(f"the true peak is {self.peak_db:.1f} dB, above {PEAK_LIMIT_DB:g} dB")
         if self.silence > SILENCE_LIMIT_SECONDS:
-            found.append(f"there are {self.silence:.1f} s of silence")
-        return found
+            warnings.append(f"there are {self.silence:.1f} s of silence")
+        return warnings
 
 
-def check(samples: np.ndarray, joins: list[Join], beats: list[np.ndarray]) -> Check:
-    """Measure a medley [N, 2]; `beats` are where the beats of every clip [K, 2] should be."""
-    cuts = [0.0, *(join.middle for join in joins), len(samples) / RATE_HZ]
-    spans = [samples[round(a * RATE_HZ) : round(b * RATE_HZ)] for a, b in itertools.pairwise(cuts)]
-    loudness = [loudness_of(span, RATE_HZ) for span in spans]
-    steps = [_step(samples, join, cuts[i], cuts[i + 2]) for i, join in enumerate(joins)]
-    listened = tqdm(joins, desc="check", unit="join", disable=not joins)
-    phases = [_phase(samples, join, *beats[i : i + 2]) for i, join in enumerate(listened)]
-    known = [value for value in loudness if np.isfinite(value)]
+def check(mix: Mix) -> Check:
+    """Measure a mix, given where its joins and beats should be."""
+    cuts = mix.cuts
+    loudness = np.array([_loudness(mix.samples, *span) for span in itertools.pairwise(cuts)])
+    joins = [
+        JoinCheck(_phase(mix.samples, join, *mix.beats[i : i + 2]), _step(mix.samples, join, cuts[i], cuts[i + 2]))
+        for i, join in enumerate(tqdm(mix.joins, desc="check", unit="join", disable=not mix.joins))
+    ]
+    power = np.average(10 ** (loudness / 10), weights=np.diff(cuts))  # each clip for as long as it plays
+    audible = loudness[np.isfinite(loudness)]
     return Check(
-        [JoinCheck(phase, step) for phase, step in zip(phases, steps, strict=True)],
-        _together(loudness, cuts),
-        max(known, default=0.0) - min(known, default=0.0),
-        20 * float(np.log10(max(true_peak(samples, RATE_HZ), 1e-9))),
-        _longest_silence(samples),
+        joins,
+        loudness=10 * float(np.log10(power)) if power > 0 else -np.inf,
+        spread=float(np.ptp(audible)) if len(audible) else 0.0,
+        peak_db=20 * float(np.log10(max(true_peak(mix.samples, RATE_HZ), 1e-9))),
+        silence=_longest_silence(mix.samples),
     )
 
 
-def _together(loudness: list[float], cuts: list[float]) -> float:
-    """Loudness of the whole from that of its clips, each for as long as it plays."""
-    power = np.average(10 ** (np.array(loudness) / 10), weights=np.diff(cuts))
-    return 10 * float(np.log10(power)) if power > 0 else -np.inf
+def _loudness(samples: np.ndarray, start: float, end: float) -> float:
+    return loudness_of(samples[round(start * RATE_HZ) : round(end * RATE_HZ)], RATE_HZ)
 
 
 def _step(samples: np.ndarray, join: Join, first: float, last: float) -> float:
-    """How much louder, in LU, it is right behind a join than right before it, within the two clips."""
-    before = (max(first, join.start - _LOUDNESS_SECONDS), max(join.start, first + 1.0))
-    after = (min(join.end, last - 1.0), min(last, join.end + _LOUDNESS_SECONDS))
-    values = [loudness_of(samples[round(a * RATE_HZ) : round(b * RATE_HZ)], RATE_HZ) for a, b in (before, after)]
-    return values[1] - values[0] if np.isfinite(values).all() else 0.0
+    """How much louder, in LU, it is right after a join than right before it, within the two clips."""
+    before = _loudness(samples, max(first, join.start - _LOUDNESS_SECONDS), max(join.start, first + 1.0))
+    after = _loudness(samples, min(join.end, last - 1.0), min(last, join.end + _LOUDNESS_SECONDS))
+    return after - before if np.isfinite([before, after]).all() else 0.0
 
 
 def _phase(samples: np.ndarray, join: Join, before: np.ndarray, after: np.ndarray) -> float | None:
@@ -100,38 +100,36 @@ def _phase(samples: np.ndarray, join: Join, before: np.ndarray, after: np.ndarra
 
     if not len(before) or not len(after):
         return None
-    begin = max(0.0, join.start - _AROUND_SECONDS)
-    around = samples[round(begin * RATE_HZ) : round((join.end + _AROUND_SECONDS) * RATE_HZ)]
-    heard = activations(around.mean(axis=1), RATE_HZ).max(axis=1)
+    begin = max(0.0, join.start - _BEAT_SECONDS)
+    around = samples[round(begin * RATE_HZ) : round((join.end + _BEAT_SECONDS) * RATE_HZ)]
+    probability = activations(around.mean(axis=1), RATE_HZ).max(axis=1)
     sides = []
     for times in (before[before[:, 0] < join.middle - 0.01, 0], after[after[:, 0] > join.middle - 0.01, 0]):
-        offsets = [_offset(heard, (time - begin) * FRAMES_PER_SECOND) for time in times]
+        offsets = [_offset(probability, (time - begin) * FRAMES_PER_SECOND) for time in times]
         known = [offset / FRAMES_PER_SECOND for offset in offsets if offset is not None]
-        if len(known) < _FEWEST:
+        if len(known) < _FEWEST_BEATS:
             return None
         sides.append(float(np.median(known)))
     return 1e3 * (sides[1] - sides[0])
 
 
-def _offset(heard: np.ndarray, place: float) -> float | None:
-    """From where a beat should be to the peak nearby, in frames; nothing if there is none or it lies outside."""
-    first = max(1, int(np.ceil(place - _NEAR_FRAMES)))
-    last = min(len(heard) - 2, int(place + _NEAR_FRAMES))
+def _offset(probability: np.ndarray, place: float) -> float | None:
+    """From where a beat should be to the peak nearby, in frames; none if there is no peak: [T], frame -> frames."""
+    first = max(1, int(np.ceil(place - _SEARCH_FRAMES)))
+    last = min(len(probability) - 2, int(place + _SEARCH_FRAMES))
     if last <= first:
         return None
-    peak = first + int(np.argmax(heard[first : last + 1]))
-    left, top, right = heard[peak - 1 : peak + 2]
-    if top < _FAINTEST or top < max(left, right):
+    peak = first + int(np.argmax(probability[first : last + 1]))
+    left, top, right = probability[peak - 1 : peak + 2]
+    if top < _LEAST_PROBABILITY or top < max(left, right):
         return None
     bend = left - 2 * top + right
     return peak + (0.5 * (left - right) / bend if bend else 0.0) - place
 
 
 def _longest_silence(samples: np.ndarray) -> float:
-    """The longest silence in seconds, but for the fade at the end."""
+    """The longest silence in seconds, but for the fade at the end: [N, 2] -> seconds."""
     block = RATE_HZ // 20
     body = samples[: max(0, len(samples) - 2 * RATE_HZ) // block * block]
-    power = (body.reshape(-1, block * 2) ** 2).mean(axis=1) if len(body) else np.ones(1)
-    silent = np.concatenate([[0], (power < 10 ** (_SILENT_DB / 10)).astype(int), [0]])
-    edges = np.flatnonzero(np.diff(silent)).reshape(-1, 2)
-    return float(np.diff(edges, axis=1).max(initial=0)) * block / RATE_HZ
+    run = longest_run((body.reshape(-1, block * 2) ** 2).mean(axis=1) < 10 ** (_SILENT_DB / 10))
+    return (run.stop - run.start) * block / RATE_HZ

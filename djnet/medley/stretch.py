@@ -1,15 +1,15 @@
-"""Time bent without bending pitch: given moments of a recording are heard at given other moments."""
+"""Time stretching: given times of a recording are moved to given other times, and the pitch stays."""
 
 import itertools
 
 import numpy as np
 
-_SEAM_SECONDS = 0.015  # on each side of a place where the stretch changes
+_SEAM_SECONDS = 0.015  # on each side of a place where the speed changes
 _CONTEXT_SECONDS = 0.15  # around a piece that is stretched
 
 
-def warped(samples: np.ndarray, source: np.ndarray, places: np.ndarray, rate: int) -> np.ndarray:
-    """Samples with the times `source` moved to `places` (in samples, from 0), evenly in between: -> [M, 2]."""
+def stretched(samples: np.ndarray, source: np.ndarray, places: np.ndarray, rate: int) -> np.ndarray:
+    """Samples [N, 2] with the times `source` moved to `places` (in samples, from 0), evenly in between: -> [M, 2]."""
     edge, context = round(_SEAM_SECONDS * rate), round(_CONTEXT_SECONDS * rate)
     padding = edge + 2 * context
     padded = np.pad(samples, ((padding, padding), (0, 0)))
@@ -24,7 +24,7 @@ def warped(samples: np.ndarray, source: np.ndarray, places: np.ndarray, rate: in
             piece = padded[first - edge : first + length + edge]
         else:
             count = round((source[b] - source[a]) * rate)
-            around = _stretched(padded[first - context : first + count + context], speed, rate)
+            around = _at_speed(padded[first - context : first + count + context], speed, rate)
             skip = round(context / speed) - edge
             piece = around[skip : skip + length + 2 * edge]
         _lay(out, piece, places[a], 0 if number == 0 else 2 * edge)
@@ -36,14 +36,14 @@ def _lay(out: np.ndarray, piece: np.ndarray, place: int, overlap: int) -> None:
     piece = piece[: len(out) - place]
     if overlap:
         old, new = out[place : place + overlap], piece[:overlap]
-        alike = float((old * new).sum() / (np.sqrt((old**2).sum() * (new**2).sum()) + 1e-12))
+        correlation = float((old * new).sum() / (np.sqrt((old**2).sum() * (new**2).sum()) + 1e-12))
         rise = np.linspace(0, 1, overlap, dtype=np.float32)[:, None]
-        power = np.sqrt(rise**2 + (1 - rise) ** 2 + 2 * rise * (1 - rise) * max(alike, -0.5))
+        power = np.sqrt(rise**2 + (1 - rise) ** 2 + 2 * rise * (1 - rise) * max(correlation, -0.5))
         out[place : place + overlap] = ((1 - rise) * old + rise * new) / power
     out[place + overlap : place + len(piece)] = piece[overlap:]
 
 
-def _stretched(samples: np.ndarray, speed: float, rate: int) -> np.ndarray:
+def _at_speed(samples: np.ndarray, speed: float, rate: int) -> np.ndarray:
     """Play samples [N, 2] at another speed, with the pitch they have: -> [N / speed, 2]."""
     import python_stretch
 

@@ -11,7 +11,8 @@ from tqdm import tqdm
 from djnet import audio
 from djnet.constants import HOP_SAMPLES, SAMPLE_RATE_HZ
 from djnet.files import digest_json
-from djnet.medley import keys, tempo
+from djnet.medley.key import closeness
+from djnet.medley.tempo import octaves_apart
 from djnet.ordering import best_order, greedy
 from djnet.pages.puzzles import Score, puzzle_of, sound_span, to_seconds
 from djnet.rng import rng_for
@@ -96,8 +97,6 @@ def draw_trials(pieces: Sequence[Piece], score: Score) -> list[dict[str, Any]]:
 
 def likeness(pieces: Sequence[Piece]) -> np.ndarray:
     """How near tempo and key of every two pieces are, as other tools go by: -> [n, n]."""
-    octaves = np.log2([max(piece.bpm, 1.0) for piece in pieces])
-    apart = np.abs(octaves[:, None] - octaves[None, :])
-    apart = np.minimum(apart, np.abs(1.0 - apart))  # twice the tempo counts as the same
-    near = np.array([[keys.closeness(a.key, b.key) for b in pieces] for a in pieces])
-    return near - 4.0 * apart
+    bpm = np.array([piece.bpm for piece in pieces])
+    near = np.array([[closeness(a.key, b.key) for b in pieces] for a in pieces])
+    return near - 4.0 * octaves_apart(bpm[:, None], bpm)

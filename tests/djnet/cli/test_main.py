@@ -31,7 +31,7 @@ def test_order_prints_the_best_order_and_the_scores(monkeypatch, tmp_path, write
     assert "Sum of scores 1.700 (proven)" in said and "loses 0.700: 1 2 3" in said
     for words, complaint in (
         (files[:1], "two different files"),
-        ([*files, "--first", "z"], "not one of the files"),
+        ([*files, "--first", "z"], "no song has that in its name"),
         ([*files, "--first", "a", "--last", "a"], "both the first and the last"),
         ([*files, "gone.wav"], "gone.wav"),
     ):

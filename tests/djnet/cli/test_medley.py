@@ -10,21 +10,21 @@ from djnet.annotations import read_sections
 from djnet.cli import main, medley
 from djnet.constants import SAMPLE_RATE_HZ
 from djnet.features import log_mel
-from djnet.medley import analysis, check, keys, mix, tempo
+from djnet.medley import analysis, check, key, tempo
 from djnet.medley.analysis import Song
 from djnet.medley.loudness import loudness_of
+from djnet.medley.transitions import RATE_HZ
 
 
 def known_song(path, probe, samples, fine) -> Song:
     """A song whose beats stand beside it, or which has none; in place of the tracker."""
     file = Path(path).with_name(Path(path).stem + ".beats.csv")
     beats = np.loadtxt(file, delimiter=",", skiprows=1) if file.exists() else np.zeros((0, 2))
-    loudness = loudness_of(fine[:, None], mix.RATE_HZ)
+    loudness = loudness_of(fine[:, None], RATE_HZ)
     mel = log_mel(samples).astype(np.float16)
-    key = keys.NAMES[len(samples) % 12]
     seconds = len(samples) / SAMPLE_RATE_HZ
-    strengths = np.full(len(beats), 0.9)
-    return Song(path, probe.content, probe.sound, seconds, key, loudness, tempo.smoothed(beats), strengths, mel)
+    strengths, name = np.full(len(beats), 0.9), key.NAMES[len(samples) % 12]
+    return Song(path, probe.content, probe.sound, seconds, name, loudness, tempo.smoothed(beats), strengths, mel)
 
 
 def stub_scores(mels) -> np.ndarray:
@@ -42,7 +42,7 @@ def kept(tmp_path_factory) -> Path:
 @pytest.fixture
 def run(monkeypatch, kept):
     """The command without the tracker and the network: `run("songs/", "-o", "x.wav")`."""
-    monkeypatch.setattr(analysis, "_listen", known_song)
+    monkeypatch.setattr(analysis, "_measure", known_song)
     monkeypatch.setattr(medley, "load_network", lambda name: stub_scores)
     measured: list[check.Check] = []
     original = check.check
@@ -65,7 +65,7 @@ def run(monkeypatch, kept):
 
 @pytest.fixture
 def quickly(monkeypatch):
-    """Beats at the joins are not listened to."""
+    """Beats at the joins are not tracked."""
     monkeypatch.setattr(check, "_phase", lambda *_: None)
 
 
@@ -132,7 +132,7 @@ def planned(capsys) -> list[str]:
     return [line.split()[1] for line in lines if line[:1].isdigit()]
 
 
-def test_wishes_are_kept_and_their_cost_is_said(run, folder, tmp_path, capsys):
+def test_constraints_are_kept_and_their_cost_is_said(run, folder, tmp_path, capsys):
     dry = ("--dry-run", "-o", tmp_path / "x.wav")
     run(folder, *dry)
     free = planned(capsys)
@@ -206,7 +206,7 @@ def test_one_song_is_a_medley_too(run, quickly, folder, tmp_path, capsys):
     ],
 )
 def test_mistakes_are_one_line(monkeypatch, kept, folder, tmp_path, capsys, words, complaint):
-    monkeypatch.setattr(analysis, "_listen", known_song)
+    monkeypatch.setattr(analysis, "_measure", known_song)
     monkeypatch.setattr(medley, "load_network", lambda name: stub_scores)
     monkeypatch.chdir(tmp_path)
     Path("there.wav").write_bytes(b"mine")
@@ -216,7 +216,7 @@ def test_mistakes_are_one_line(monkeypatch, kept, folder, tmp_path, capsys, word
         main.main(["medley", *words, str(folder), "--cache", str(kept), "--workers", "1"])
     assert ended.value.code == 2
     error = [
-        line for line in capsys.readouterr().err.splitlines() if line and not line.startswith(("listen:", "score:"))
+        line for line in capsys.readouterr().err.splitlines() if line and not line.startswith(("analyse:", "score:"))
     ]
     assert len(error) == 1 and complaint in error[0]
     assert Path("there.wav").read_bytes() == b"mine"

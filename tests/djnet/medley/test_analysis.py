@@ -6,12 +6,12 @@ import pytest
 
 from djnet import audio
 from djnet.features import log_mel
-from djnet.medley import analysis as job
+from djnet.medley import analysis
 
 
-def test_a_song_is_listened_to_once_and_known_by_its_content(songs, tmp_path, monkeypatch):
+def test_a_song_is_analysed_once_and_known_by_its_content(songs, tmp_path, monkeypatch):
     track = Path(songs.tracks[0].path)
-    (song,), skipped = job.analyse([str(track)], tmp_path, workers=1)
+    (song,), skipped = analysis.analyse([str(track)], tmp_path, workers=1)
     true = np.loadtxt(track.with_suffix(".beats.csv"), delimiter=",", skiprows=1)
     assert not skipped and song.name == "song-0000"
     assert song.bpm == pytest.approx(60 / np.diff(true[:, 0]).mean(), rel=0.01)
@@ -20,9 +20,9 @@ def test_a_song_is_listened_to_once_and_known_by_its_content(songs, tmp_path, mo
     np.testing.assert_allclose(song.mel, log_mel(audio.load(track)), atol=0.01)
     assert song.key and -40 < song.loudness < 0
 
-    monkeypatch.setattr(job, "_listen", lambda *_: pytest.fail("listened again"))
+    monkeypatch.setattr(analysis, "_measure", lambda *_: pytest.fail("analysed again"))
     moved = shutil.copy(track, tmp_path / "other name.flac")
-    (again,), _ = job.analyse([str(moved)], tmp_path, workers=1)
+    (again,), _ = analysis.analyse([str(moved)], tmp_path, workers=1)
     assert again.name == "other name" and again.bpm == song.bpm
     np.testing.assert_array_equal(again.beats, song.beats)
 
@@ -31,8 +31,8 @@ def test_files_that_are_no_songs_are_left_out_with_a_reason(songs, tmp_path, wri
     damaged = tmp_path / "damaged.ogg"
     damaged.write_bytes(b"OggS and nothing")
     write_tone(tmp_path / "short.wav", seconds=2.0)
-    found, skipped = job.analyse([str(damaged), str(tmp_path / "short.wav")], tmp_path, workers=1)
-    assert not found
+    songs_left, skipped = analysis.analyse([str(damaged), str(tmp_path / "short.wav")], tmp_path, workers=1)
+    assert not songs_left
     assert [Path(item.path).name for item in skipped] == ["damaged.ogg", "short.wav"]
     assert "2.0 s" in skipped[1].reason
 
@@ -40,7 +40,7 @@ def test_files_that_are_no_songs_are_left_out_with_a_reason(songs, tmp_path, wri
 def test_bars_come_from_where_the_beat_is_clear():
     beats = np.stack([np.arange(128) * 0.5, np.arange(128) % 4 + 1], axis=1)
     strengths = np.where(np.arange(128) < 64, 0.01, 0.9)
-    song = job.Song("x.wav", "", "", 64.0, "C", -14.0, beats, strengths, np.zeros((0, 128)))
+    song = analysis.Song("x.wav", "", "", 64.0, "C", -14.0, beats, strengths, np.zeros((0, 128)))
     assert 26 < song.bars[0] < 38 and song.bars[-1] == 62.0 and song.bpm == 120
-    faint = job.Song("x.wav", "", "", 64.0, "C", -14.0, beats, 0.01 * strengths, np.zeros((0, 128)))
+    faint = analysis.Song("x.wav", "", "", 64.0, "C", -14.0, beats, 0.01 * strengths, np.zeros((0, 128)))
     assert len(faint.bars) == 0 and faint.bpm == 0

@@ -3,13 +3,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from djnet.constants import HOPS_PER_SECOND
-from djnet.medley.parts import phrase_bars, thumbnails
+from djnet.constants import HOP_SAMPLES, HOPS_PER_SECOND, SAMPLE_RATE_HZ
+from djnet.errors import UserError
+from djnet.features import log_mel
+from djnet.medley.parts import candidates, thumbnails
+from djnet.medley.transitions import Segment
 
 BAR = 2.0
 
 
-def song(rng, form: str, loud: dict[str, float]) -> np.ndarray:
+def mel_of(rng, form: str, loud: dict[str, float]) -> np.ndarray:
     """Each letter is a part of four bars that always sounds the same, but for a little noise."""
     frames = round(4 * BAR * HOPS_PER_SECOND)
     parts = {letter: rng.random((frames, 128)) * loud.get(letter, 1.0) * 8 for letter in sorted(set(form))}
@@ -19,18 +22,18 @@ def song(rng, form: str, loud: dict[str, float]) -> np.ndarray:
 
 def test_what_comes_back_loudly_is_the_thumbnail(rng):
     form = "ixcycxzc"
-    mel = song(rng, form, {"i": 0.3, "c": 1.2})
+    mel = mel_of(rng, form, {"i": 0.3, "c": 1.2})
     bars = np.arange(4 * len(form) + 1) * BAR
-    best, *others = thumbnails(mel, bars, 4)
-    assert form[round(best.start / BAR) // 4] == "c" and round(best.start / BAR) % 4 == 0
-    assert best.bars == 4 and best.end - best.start == pytest.approx(4 * BAR)
-    assert all(abs(other.start - best.start) >= 2 * BAR and other.fitness <= best.fitness for other in others)
+    fitness = thumbnails(mel, bars, 4)
+    best, *others = fitness
+    assert form[best // 4] == "c" and best % 4 == 0
+    assert all(abs(other - best) >= 2 and fitness[other] <= fitness[best] for other in others)
 
 
 def test_quiet_bars_are_avoided(rng):
-    mel = song(rng, "qqqaqq", {"q": 0.02})
-    best = thumbnails(mel, np.arange(25) * BAR, 4)[0]
-    assert best.start == pytest.approx(12 * BAR)
+    mel = mel_of(rng, "qqqaqq", {"q": 0.02})
+    best, *_ = thumbnails(mel, np.arange(25) * BAR, 4)
+    assert best == 12
 
 
 @settings(deadline=None, max_examples=25)
@@ -39,13 +42,39 @@ def test_every_candidate_is_whole_bars_inside_the_song(count, length, wanted):
     rng = np.random.default_rng(count)
     bars = 0.5 + np.arange(count + 1) * BAR
     mel = (8 * rng.random((int((bars[-1] + 1) * HOPS_PER_SECOND), 128))).astype(np.float16)
-    found = thumbnails(mel, bars, length, wanted)
-    assert 1 <= len(found) <= wanted
-    for span in found:
-        assert span.bars == min(length, count)
-        assert span.start in bars and span.end in bars and span.end > span.start
+    length = min(length, count)
+    firsts = thumbnails(mel, bars, length, wanted)
+    assert 1 <= len(firsts) <= wanted and all(0 <= first <= count - length for first in firsts)
 
 
-def test_phrases_and_songs_without_bars():
-    assert [phrase_bars(np.arange(9) * 2.0, seconds) for seconds in (6, 16, 60)] == [4, 8, 16]
-    assert thumbnails(np.zeros((100, 128), np.float32), np.array([0.0]), 4) == []
+def test_candidates_are_phrases_on_downbeats(song):
+    for bpm, seconds, phrase in ((120, 16, 8), (60, 16, 4), (150, 16, 8), (120, 6, 4), (150, 60, 16)):
+        parts = candidates(song("a", bpm), seconds, 3)
+        assert len(parts) == 3
+        for part in parts:
+            assert part.bars == phrase and part.start in part.song.bars and part.end in part.song.bars
+            assert len(Segment(np.zeros(0), part.start, part.end, part.beats).downbeats) == phrase + 1
+    (chosen,) = candidates(song("a"), 16.0, 3, start=21.0, length=9.0)
+    assert chosen.start == pytest.approx(20.25) and chosen.bars in (4, 5)
+    with pytest.raises(UserError, match="lies outside the song"):
+        candidates(song("a"), 16.0, 3, start=100.0)
+
+
+def test_songs_without_a_beat_have_parts_too(song):
+    free = candidates(song("a", bpm=0), 16.0, 3)
+    assert len(free) == 3 and all(part.end - part.start == pytest.approx(16.0, abs=0.1) for part in free)
+    assert not len(free[0].beats)
+    for seconds in (1.0, 2.9, 5.0, 5.9, 7.2):  # as they are
+        (short,) = candidates(song("a", bpm=0, seconds=seconds), 16.0, 3)
+        assert short.end - short.start == pytest.approx(seconds, abs=0.1)
+
+
+def test_a_part_holds_the_frames_of_its_own_samples(song, rng):
+    samples = (0.1 * rng.standard_normal(20 * SAMPLE_RATE_HZ)).astype(np.float32)
+    whole = song("a", bpm=120, seconds=20.0)
+    object.__setattr__(whole, "mel", log_mel(samples).astype(np.float16))
+    part = candidates(whole, 8.0, 1)[0]
+    first = int(np.ceil(part.start * HOPS_PER_SECOND)) * HOP_SAMPLES
+    own = log_mel(samples[first : round(part.end * SAMPLE_RATE_HZ)])
+    assert abs(len(own) - len(part.mel)) <= 1
+    np.testing.assert_allclose(part.mel[: len(own)], own[: len(part.mel)], atol=0.01)

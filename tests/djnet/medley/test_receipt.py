@@ -5,7 +5,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from djnet.medley import receipt
-from djnet.medley.mix import RATE_HZ, Join, Mix
+from djnet.medley.mix import Mix
+from djnet.medley.transitions import RATE_HZ, Join
 
 
 def test_names_in_the_picture_do_not_cover_each_other(tmp_path, monkeypatch):
@@ -19,7 +20,7 @@ def test_names_in_the_picture_do_not_cover_each_other(tmp_path, monkeypatch):
     monkeypatch.setattr(Figure, "savefig", keep)
     middles = [8.0, 20.0, 31.0, 47.0, 55.0]
     joins = [Join("cut", middle - 0.02, middle, middle, 0, 0.0, "") for middle in middles]
-    made = Mix(np.zeros((60 * RATE_HZ, 2), np.float32), [], [np.zeros((0, 2))] * 6, joins)
+    made = Mix(np.zeros((60 * RATE_HZ, 2), np.float32), [np.zeros((0, 2))] * 6, joins)
     receipt.draw(tmp_path / "x.png", made, [f"{i} A SONG Whose Name is Rather Long" for i in range(6)], [0.5] * 5)
     (figure,) = drawn
     FigureCanvasAgg(figure).draw()

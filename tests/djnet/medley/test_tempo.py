@@ -45,10 +45,17 @@ def test_too_few_beats():
 
 @pytest.mark.parametrize(("strength", "jitter", "believed"), [(0.5, 0.03, True), (0.2, 0.0, True), (0.2, 0.03, False)])
 def test_faint_beats_are_believed_only_if_they_are_steady(rng, strength, jitter, believed):
-    found = tempo.clear(beats(np.arange(64) * 0.5 + jitter * rng.standard_normal(64)), np.full(64, strength))
+    found = tempo.trusted(beats(np.arange(64) * 0.5 + jitter * rng.standard_normal(64)), np.full(64, strength))
     assert (found.mean() > 0.5) == believed
 
 
 def test_the_longest_run():
     assert tempo.longest_run(np.array([1, 0, 1, 1, 1, 0, 1, 1], bool)) == slice(2, 5)
     assert tempo.longest_run(np.zeros(3, bool)) == tempo.longest_run(np.zeros(0, bool)) == slice(0, 0)
+
+
+def test_double_and_half_tempo_are_the_same():
+    assert tempo.octaves_apart(120.0, 60.0) == tempo.octaves_apart(60.0, 240.0) == 0
+    np.testing.assert_allclose(
+        tempo.octaves_apart(np.array([100.0, 200.0, 190.0]), 100.0 * 2**0.1), [0.1, 0.1, 0.174], atol=1e-3
+    )

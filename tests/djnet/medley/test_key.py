@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from djnet.medley.keys import NAMES, closeness, key_of
+from djnet.medley.key import NAMES, best_fit, closeness, key_of
 
 
 @pytest.mark.parametrize(("root", "scale", "mode"), [(0, (0, 2, 4, 5, 7, 9, 11), ""), (9, (0, 2, 3, 5, 7, 8, 10), "m")])
@@ -10,11 +10,19 @@ def test_a_scale_with_its_chord_is_its_key(root, scale, mode):
         chroma = np.zeros(12)
         chroma[[(root + shift + step) % 12 for step in scale]] = 0.5
         chroma[[(root + shift + step) % 12 for step in (0, scale[2], 7)]] += 0.5
-        assert key_of(chroma) == NAMES[(root + shift) % 12] + mode
+        assert best_fit(chroma) == NAMES[(root + shift) % 12] + mode
 
 
 def test_near_keys():
     assert closeness("C", "C") == closeness("C", "Am") == 1.0
     assert closeness("C", "G") == closeness("F", "C") == closeness("Am", "Em") == pytest.approx(5 / 6)
     assert closeness("C", "Gb") == 0.0
-    assert closeness("", "C") == 0.0 and key_of(np.ones(12)) == ""
+    assert closeness("", "C") == 0.0 and best_fit(np.ones(12)) == ""
+
+
+@pytest.mark.parametrize("rate", [22_050, 44_100])
+def test_the_key_of_samples(rate):
+    t = np.arange(4 * rate) / rate
+    chord = sum(np.sin(2 * np.pi * 440 * 2 ** (step / 12) * t) for step in (-9, -5, -2, 3))
+    assert key_of(chord.astype(np.float32), rate) == "C"
+    assert key_of(np.zeros(rate, np.float32), rate) == ""

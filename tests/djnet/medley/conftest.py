@@ -1,0 +1,18 @@
+import numpy as np
+import pytest
+
+from djnet import constants
+from djnet.medley.analysis import Song
+
+
+@pytest.fixture
+def song(rng):
+    """A song of noise: `song("name", bpm=120)`, with no beats for 0."""
+
+    def make(name: str, bpm: float = 120.0, seconds: float = 64.0, key: str = "C") -> Song:
+        times = np.arange(0.25, seconds - 1, 60 / bpm) if bpm else np.zeros(0)
+        beats = np.stack([times, np.arange(len(times)) % 4 + 1], axis=1)
+        mel = (8 * rng.random((constants.seconds_to_hops(seconds), constants.MEL_BINS))).astype(np.float16)
+        return Song(f"{name}.wav", name, name, seconds, key, -14.0, beats, np.full(len(times), 0.9), mel)
+
+    return make

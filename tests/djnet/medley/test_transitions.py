@@ -1,0 +1,61 @@
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from djnet.medley.transitions import LARGEST_STRETCH, Segment, lay_out, plan
+
+
+def segment(bpm: float, bars: int = 6, meter: int = 4) -> Segment:
+    """Beats without samples: a plan needs no more."""
+    times = 0.1 + np.arange(bars * meter + 1) * 60.0 / bpm
+    beats = np.stack([times, np.arange(len(times)) % meter + 1], axis=1)
+    return Segment(np.zeros((0, 2)), times[0], times[-1], beats)
+
+
+def test_downbeats_lie_at_both_ends_or_are_not_used():
+    one = segment(120, bars=3)
+    np.testing.assert_allclose(one.downbeats, 0.1 + 2.0 * np.arange(4))
+    assert one.meter == 4
+    late = Segment(one.samples, one.start + 0.2, one.end, one.beats)
+    assert len(late.downbeats) == 0 and plan(late, one, 2).kind == "fade"
+    assert Segment(one.samples, 0.0, 1.0).meter == 0
+
+
+def test_a_blend_takes_a_third_of_a_segment_at_most():
+    for bars, wanted in ((2, 1), (5, 1), (6, 2), (9, 3), (30, 4)):
+        assert len(plan(segment(120, bars), segment(120, 30), 4).seconds) == wanted
+    assert plan(segment(120, 1), segment(120, 8), 4).reason == "a clip is too short"
+    assert plan(segment(120, 8), segment(120, 8), 0).reason == "asked for"
+
+
+def test_two_bars_play_against_one_at_double_tempo():
+    transition = plan(segment(160, 12), segment(80, 12), 2)
+    assert transition.kind == "blend" and transition.stretch == pytest.approx(0.0, abs=1e-9)
+    np.testing.assert_allclose(np.diff(transition.before), np.diff(transition.after))
+    assert len(transition.seconds) == 2
+
+
+def test_a_tempo_that_is_not_steady_is_not_stretched():
+    one = segment(120, 6)
+    beats = one.beats.copy()
+    beats[20, 0] += 0.3  # the last bar but one is longer, the last one shorter
+    assert plan(Segment(one.samples, one.start, one.end, beats), one, 2).reason == "tempo not steady"
+
+
+@given(
+    st.lists(st.tuples(st.floats(60, 180), st.sampled_from([3, 4]), st.integers(1, 5)), min_size=1, max_size=4),
+    st.integers(0, 4),
+)
+def test_segments_overlap_at_their_joins_and_nowhere_else(kinds, bars):
+    segments = [segment(bpm, count, meter) for bpm, meter, count in kinds]
+    maps, joins = lay_out(segments, bars)
+    assert len(maps) == len(segments) and len(joins) == len(segments) - 1
+    assert all(join.stretch <= LARGEST_STRETCH + 1e-9 and join.start < join.end for join in joins)
+    for join, ((_, one), (_, two)) in zip(joins, itertools.pairwise(maps), strict=True):
+        assert two[0] == pytest.approx(join.start) and one[-1] == pytest.approx(join.end)
+        assert join.start <= join.middle <= join.end
+    for source, target in maps:
+        assert np.all(np.diff(source) >= 0) and np.all(np.diff(target) >= 0)
