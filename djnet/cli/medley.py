@@ -51,13 +51,15 @@ def parser() -> argparse.ArgumentParser:
     """The command line."""
     words = job.Parser(
         prog="djnet medley",
-        description="Makes one piece of music out of many songs: chooses the part of each song that stands for it, "
-        "puts the parts in the order in which they follow each other best, and joins them on the beat.",
+        description="Makes one piece of music out of many songs: chooses a typical part of each song, puts the parts in\n"
+        "the order in which they follow each other best, and joins them on the beat.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = words.add_argument
-    add("songs", nargs="*", help="folders or files (wav, flac, ogg, opus, mp3, aiff); none: free recordings")
+    add(
+        "songs", nargs="*", help="folders or files (wav, flac, ogg, opus, mp3, aiff); if none, free recordings are used"
+    )
     add("-o", "--output", default="medley.wav", help="file to write: wav, flac, ogg or mp3 (default: medley.wav)")
     add("--force", action="store_true", help="overwrite existing files")
     add("--dry-run", action="store_true", help="print what would play, and stop")
@@ -65,19 +67,24 @@ def parser() -> argparse.ArgumentParser:
     add("--again", metavar="JSON", help="make the medley of this receipt again, byte for byte")
     add = words.add_argument_group("length").add_argument
     add("--length", type=_positive, default=16.0, metavar="SECONDS",
-        help="about how much of each song plays, in phrases of 4, 8 or 16 bars (default: 16)")  # fmt: skip
-    add("--total", type=_positive, metavar="SECONDS", help="about how long the medley is, instead of --length")
-    add("--bars", type=int, choices=range(5), default=2, help="longest cross-fade, in bars (default: 2); 0: cuts only")
+        help="how much of each song plays, rounded to 4, 8 or 16 bars (default: 16)")  # fmt: skip
+    add(
+        "--total",
+        type=_positive,
+        metavar="SECONDS",
+        help="how long the whole medley should be, about; replaces --length",
+    )
+    add("--bars", type=int, choices=range(5), default=2, help="length of a cross-fade, at most (default: 2); 0: cuts")
     add("--settings", metavar="TOML", help="start and length of single songs, see below")
     add = words.add_argument_group("order", "SONG, A and B are file names, or parts of file names").add_argument
     add("--first", metavar="SONG", help="song to begin with")
     add("--last", metavar="SONG", help="song to end with")
     add("--before", nargs=2, action="append", default=[], metavar=("A", "B"), help="A plays before B; may be repeated")
-    add("--keep-order", action="store_true", help="play songs as given, files of a folder by name")
+    add("--keep-order", action="store_true", help="keep songs in the order given, and files of a folder sorted by name")
     add("--drop-worst", type=int, default=0, metavar="K", help="leave out the K songs that fit worst")
     add = words.add_argument_group("advanced").add_argument
     add("--network", default="sen-downbeat", help="name of shipped weights, or folder of a trained run")
-    add("--candidates", type=int, choices=range(1, 6), default=3, help="parts of a song to choose from (default: 3)")
+    add("--candidates", type=int, choices=range(1, 6), default=3, help="parts of each song to choose from (default: 3)")
     add("--workers", type=int, default=os.cpu_count() or 1, help="songs analysed at once (default: one a CPU)")
     add("--cache", default=CACHE, help=f"folder where analysed songs are kept (default: {CACHE})")
     return words
