@@ -51,8 +51,8 @@ def parser() -> argparse.ArgumentParser:
     """The command line."""
     words = job.Parser(
         prog="djnet medley",
-        description="Makes one piece of music out of many songs: chooses a typical part of each song, puts the parts in\n"
-        "the order in which they follow each other best, and joins them on the beat.",
+        description="Makes one piece of music out of many songs: chooses a typical part of each song, puts the parts\n"
+        "in the order in which they follow each other best, and joins them on the beat.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
