@@ -5,10 +5,13 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
+
 import djnet
 from benchmarks.measure import Line, music, seconds
 from djnet import audio
-from djnet.medley import analysis, arrange, mix
+from djnet.medley import analysis, mix, parts
+from djnet.medley.transitions import RATE_HZ, Segment
 
 SONGS = 6
 RATE = "s of music a second"
@@ -25,19 +28,19 @@ def lines() -> Iterator[Line]:
     yield Line("medley: analysis of whole songs, two at once", sum(song.seconds for song in songs) / cold, RATE)
     yield Line("the same, songs that are in the cache: times as fast", cold / warm, "x")
 
-    options = [arrange.candidates(song, 16.0, 3) for song in songs]
+    options = [parts.candidates(song, 16.0, 3) for song in songs]
     clips = list(itertools.chain(*options))
     mels = [clip.mel for clip in clips]
     scorer = djnet.load("sen-downbeat")
     scorer.scores(mels)
     spent = seconds(scorer.scores, mels)
     pairs = f"{len(mels) * (len(mels) - 1) / spent:.0f} pairs a second"
-    total = sum(clip.span.end - clip.span.start for clip in clips)
+    total = sum(clip.end - clip.start for clip in clips)
     yield Line("medley: scoring all pairs", total / spent, RATE, "", pairs)
 
-    parts = []
-    for clip in (candidates[0] for candidates in options):
-        samples = audio.load_stereo(clip.song.path, clip.span.start, clip.span.end - clip.span.start, mix.RATE_HZ)
-        parts.append(clip.part(samples, clip.span.start))
-    length = mix.render(parts).cuts[-1]
-    yield Line("medley: rendering", length / seconds(mix.render, parts), RATE)
+    segments = []
+    for part in (candidates[0] for candidates in options):
+        samples = audio.load_stereo(part.song.path, part.start, part.end - part.start, RATE_HZ)
+        segments.append(Segment(samples, 0.0, part.end - part.start, part.beats - np.array([part.start, 0.0])))
+    length = mix.render(segments).cuts[-1]
+    yield Line("medley: rendering", length / seconds(mix.render, segments), RATE)

@@ -12,7 +12,7 @@ import soundfile
 from benchmarks.measure import Line, music, seconds
 from djnet import audio, constants
 from djnet.corpora import Corpus
-from djnet.dataset import Keyed, fragment_batches
+from djnet.dataset import Epoch, fragment_batches
 from djnet.features import log_mel
 from djnet.pairs import pairs_of
 from djnet.records import SPLITS, Manifest
@@ -57,7 +57,7 @@ def _our_mel(path: str) -> np.ndarray:
 def _librosa_mel(path: str) -> np.ndarray:
     samples, rate = librosa.load(path, sr=constants.SAMPLE_RATE_HZ)
     sizes = {"n_fft": constants.WINDOW_SAMPLES, "hop_length": constants.HOP_SAMPLES, "n_mels": constants.MEL_BINS}
-    return librosa.feature.melspectrogram(y=samples, sr=rate, window="hamming", center=False, **sizes)  # type: ignore
+    return librosa.feature.melspectrogram(y=samples, sr=rate, window="hamming", **sizes)  # type: ignore[arg-type]
 
 
 def _records(corpus: Corpus, folder: Path) -> Iterator[Line]:
@@ -73,6 +73,6 @@ def _records(corpus: Corpus, folder: Path) -> Iterator[Line]:
     clips = manifest.clips("train")
     epochs = max(1, 600 // clips)
     for n in (3, 8):
-        dataset = fragment_batches(manifest, "train", n, batch_size=16, shuffle=Keyed(0, 0), redraw=True).repeat(epochs)
+        dataset = fragment_batches(manifest, "train", n, batch_size=16, epoch=Epoch(0, 0), redraw=True).repeat(epochs)
         pairs = epochs * clips * len(pairs_of(n)) / seconds(deque, dataset, 0)
         yield Line(f"records read, shuffled, cut: pairs a second at n = {n}", pairs, "", "5,000 or more")

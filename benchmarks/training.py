@@ -14,10 +14,10 @@ from benchmarks.measure import CACHE, Line, seconds
 from djnet import constants, scoring
 from djnet.corpora import synthetic
 from djnet.dataset import Fragments
-from djnet.networks.config import Design
+from djnet.networks.config import NetworkConfig
 from djnet.networks.models import build
 from djnet.ordering import best_order
-from djnet.pairs import questions_for
+from djnet.pairs import pairs_of, questions_for
 from djnet.records import Manifest
 from experiments.configs import Run
 from experiments.trainer import Trainer, training_batches
@@ -26,7 +26,7 @@ from preprocessing.clips import Settings
 
 RUN = Run()
 CLIPS = RUN.batch_clips
-QUESTIONS = questions_for("sen")
+QUESTIONS = questions_for("sen", pairs_of(3))
 PAIRS = CLIPS * len(QUESTIONS.answers)
 
 
@@ -47,51 +47,54 @@ def lines() -> Iterator[Line]:
 
 def _random_frames(clips: int, n: int) -> np.ndarray:
     """Normalised frames at both ends of n fragments: float32 [clips, n, 2, window, 128]."""
-    shape = clips, n, 2, RUN.design.window_frames, constants.MEL_BINS
+    shape = clips, n, 2, RUN.network.window_frames, constants.MEL_BINS
     return np.random.default_rng(n).standard_normal(shape, np.float32)
 
 
+def _batch(frames: np.ndarray) -> Fragments:
+    return Fragments(tf.constant(frames), tf.fill(frames.shape[:2], 341))
+
+
 def _seconds_a_step(frames: np.ndarray, steps: int = 8) -> float:
-    trainer = Trainer(RUN)
-    batch = Fragments(tf.constant(frames), tf.constant(np.full((CLIPS, 3), 341)))
+    trainer, batch = Trainer(RUN, pairs_of(3), 100), _batch(frames)
 
     def train(count: int) -> None:
         for step in range(count):
-            trainer.step(batch, step, 0.01)
+            trainer.step(batch, step)
 
     train(3)
     return seconds(train, steps, repeats=2) / steps
 
 
-def plain_sen(design: Design) -> keras.Model:
+def plain_sen(network: NetworkConfig) -> keras.Model:
     """SEN as one would write it down first."""
     layers = keras.layers
 
     def activated(x):
         return layers.ReLU()(layers.BatchNormalization()(x))
 
-    shape = (design.window_frames, constants.MEL_BINS)
+    shape = (network.window_frames, constants.MEL_BINS)
     tower_in = x = keras.Input(shape)
-    for filters in design.tower:
-        x = activated(layers.Conv1D(filters, design.tower_size, padding="same", use_bias=False)(x))
+    for filters in network.tower:
+        x = activated(layers.Conv1D(filters, network.tower_size, padding="same", use_bias=False)(x))
     tower = keras.Model(tower_in, x)
     a, b = keras.Input(shape), keras.Input(shape)
     x = layers.Dot(axes=2, normalize=True)([tower(a), tower(b)])
     x = layers.Reshape((*x.shape[1:], 1))(x)
-    for filters in design.convnet:
-        x = activated(layers.Conv2D(filters, design.convnet_size, padding="same", use_bias=False)(x))
-        x = layers.MaxPooling2D(design.pool, padding="same")(x)
+    for filters in network.convnet:
+        x = activated(layers.Conv2D(filters, network.convnet_size, padding="same", use_bias=False)(x))
+        x = layers.MaxPooling2D(network.pool, padding="same")(x)
     mean, high = layers.GlobalAveragePooling2D()(x), layers.GlobalMaxPooling2D()(x)
     spread = keras.ops.sqrt(keras.ops.var(x, axis=(1, 2)) + 1e-6)
     x = layers.Concatenate()([mean, high, spread])
-    for width in design.dense:
-        x = activated(layers.Dense(width, use_bias=False)(layers.Dropout(design.dropout)(x)))
-    logits = layers.BatchNormalization()(layers.Dense(2, use_bias=False)(layers.Dropout(design.dropout)(x)))
+    for width in network.dense:
+        x = activated(layers.Dense(width, use_bias=False)(layers.Dropout(network.dropout)(x)))
+    logits = layers.BatchNormalization()(layers.Dense(2, use_bias=False)(layers.Dropout(network.dropout)(x)))
     return keras.Model([a, b], logits)
 
 
 def _plain_seconds_a_step(frames: np.ndarray, steps: int = 6) -> float:
-    model = plain_sen(RUN.design)
+    model = plain_sen(RUN.network)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(keras.optimizers.SGD(0.01, momentum=0.9), loss, metrics=["accuracy"])
     sides = [frames[:, of, i].reshape(PAIRS, *frames.shape[3:]) for i, of in enumerate(QUESTIONS.fragments.T)]
@@ -102,14 +105,14 @@ def _plain_seconds_a_step(frames: np.ndarray, steps: int = 6) -> float:
 
 def _step_flops() -> float:
     """Multiplications and additions of one step, forward and (twice as many) backward."""
-    design, frames = RUN.design, RUN.design.window_frames
-    channels = [constants.MEL_BINS, *design.tower]
-    tower = sum(frames * design.tower_size * a * b for a, b in pairwise(channels))
+    network, frames = RUN.network, RUN.network.window_frames
+    channels = [constants.MEL_BINS, *network.tower]
+    tower = sum(frames * network.tower_size * a * b for a, b in pairwise(channels))
     pair, size = frames**2 * channels[-1], frames
-    for a, b in pairwise([1, *design.convnet]):
-        pair += size**2 * design.convnet_size**2 * a * b
-        size = -(-size // design.pool)
-    pair += sum(a * b for a, b in pairwise([3 * design.convnet[-1], *design.dense, 2]))
+    for a, b in pairwise([1, *network.convnet]):
+        pair += size**2 * network.convnet_size**2 * a * b
+        size = -(-size // network.pool)
+    pair += sum(a * b for a, b in pairwise([3 * network.convnet[-1], *network.dense, 2]))
     return 2 * 3 * (CLIPS * 6 * tower + PAIRS * pair)
 
 
@@ -145,8 +148,8 @@ def _scoring(model: keras.Model) -> Iterator[Line]:
     (puzzle,) = frames = _random_frames(1, 8)
     first, second = np.array(list(permutations(range(8), 2))).T
     inputs = [puzzle[first, 0], puzzle[second, 1]]
-    order = best_order(scoring.score_batch(model, frames, padded=False)[0]).order
-    fast = seconds(lambda: scoring.score_batch(model, frames, padded=False), repeats=30)
+    order = best_order(scoring.score_batch(model, _batch(frames))[0]).order
+    fast = seconds(lambda: scoring.score_batch(model, _batch(frames)), repeats=30)
     for name, work, goal in (
         ("Keras' predict of 56 pairs in one batch", lambda: model.predict(inputs, 56, verbose=0), "3 or more"),
         ("the compiled network on 56 pairs", lambda: compiled(inputs).numpy(), ""),
@@ -165,8 +168,8 @@ def _scoring(model: keras.Model) -> Iterator[Line]:
         for i in range(asked):
             compiled([pool[i % 50, :1], pool[(i + 1) % 50, 1:]]).numpy()
 
-    scoring.score_batch(model, frames, padded=False)
-    fast = seconds(lambda: scoring.score_batch(model, frames, padded=False), repeats=2)
+    scoring.score_batch(model, _batch(frames))
+    fast = seconds(lambda: scoring.score_batch(model, _batch(frames)), repeats=2)
     slow = seconds(pair_by_pair, repeats=2) * pairs / asked
     times = f"{pairs} pairs, {fast:.1f} against {slow:.1f} s"
     yield Line("scoring 50 fragments: times pair by pair", slow / fast, "x", "5 or more", times)

@@ -113,10 +113,10 @@ def _segment(clip: MixableClip, rng: np.random.Generator) -> Segment:
     ] or [(0, len(bars) - 1)]
     a, b = spans[rng.integers(len(spans))]
     around = 0.5
-    begin = max(0.0, source.begin + bars[a] - around)
-    samples = audio.load_stereo(source.path, begin, bars[b] - bars[a] + 2 * around, RATE_HZ)
-    beats = source.beats + np.array([source.begin - begin, 0.0])
-    return Segment(samples, float(bars[a] + source.begin - begin), float(bars[b] + source.begin - begin), beats)
+    begin = max(0.0, clip.begin + bars[a] - around)
+    samples = audio.load_stereo(clip.path, begin, bars[b] - bars[a] + 2 * around, RATE_HZ)
+    beats = clip.beats + np.array([clip.begin - begin, 0.0])
+    return Segment(samples, float(bars[a] + clip.begin - begin), float(bars[b] + clip.begin - begin), beats)
 
 
 def build(manifest: Manifest, count: int, seed: int, workers: int = 1) -> Path:

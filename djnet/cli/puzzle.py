@@ -18,7 +18,7 @@ from djnet.downbeats.tracker import ANALYSIS_RATE_HZ, track
 from djnet.errors import UserError
 from djnet.features import log_mel
 from djnet.pages import page, puzzles, sound
-from djnet.records import Clip
+from djnet.records import Clip, quantised
 
 
 def main(argv: Sequence[str]) -> None:
@@ -67,7 +67,8 @@ def read_clip(song: Path, start: float) -> Clip:
         beats = track(fine, ANALYSIS_RATE_HZ)
     except MadmomMissingError:
         beats = np.zeros((0, 2))
-    return Clip(str(song), str(song), "", "test", start, 0, log_mel(samples), beats)
+    stored, scale = quantised(samples[: constants.CLIP_HOPS * constants.HOP_SAMPLES])
+    return Clip(str(song), str(song), "", "test", start, 0, stored, scale, log_mel(samples), beats)
 
 
 def write_puzzle(path: Path, song: Path, clip: Clip, cut: str, n: int) -> None:

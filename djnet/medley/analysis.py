@@ -18,12 +18,13 @@ from djnet.corpora import Skipped
 from djnet.downbeats import decoder, network, tracker
 from djnet.downbeats.madmom import MadmomMissingError, madmom
 from djnet.features import log_mel
-from djnet.files import whole_file
+from djnet.files import digest_json, whole_file
 from djnet.medley import tempo
 from djnet.medley.key import key_of
 from djnet.medley.loudness import loudness_of
+from djnet.records import FEATURES, dequantised, quantised
 
-VERSION = 2  # of the cached files
+VERSION = 3  # of the cached files
 _ARRAYS = ("beats", "strengths", "mel")
 _FEWEST_BARS = 5  # of a song whose bars are used
 _SHORTEST_SECONDS = 4.0
@@ -43,6 +44,8 @@ class Song:
     beats: np.ndarray = field(repr=False)  # [K, 2]: seconds, position in the bar
     strengths: np.ndarray = field(repr=False)  # probability of every beat: [K]
     mel: np.ndarray = field(repr=False)  # float16 [T, 128]
+    samples: np.ndarray = field(repr=False)  # int16 [N] at 22,050 Hz, on disk
+    scale: float = 1.0  # the sample that is stored as 32,767
 
     @property
     def name(self) -> str:
@@ -55,6 +58,11 @@ class Song:
         run = tempo.longest_run(tempo.trusted(self.beats, self.strengths))
         bars = tempo.whole_bars(self.beats[run])
         return bars if len(bars) > _FEWEST_BARS else np.zeros(0)
+
+    def waveform(self, start: float, end: float) -> np.ndarray:
+        """The samples between two times in seconds: float32 [N] at 22,050 Hz."""
+        first, last = (round(time * SAMPLE_RATE_HZ) for time in (start, end))
+        return dequantised(np.asarray(self.samples[first:last]), self.scale)
 
     @property
     def bpm(self) -> float:
@@ -98,12 +106,15 @@ def _song(path: str, folder: Path) -> Song | str:
     """Runs in a worker: a song, or why it cannot be one."""
     try:
         probe = audio.probe(path)
-        cached = folder / f"{probe.content}-{VERSION}.{tracker.VERSION}-{int(has_tracker())}.npz"
+        settings = digest_json([VERSION, FEATURES, tracker.VERSION, has_tracker()])[:8]
+        cached = folder / f"{probe.content}-{settings}.npz"
         with (
             contextlib.suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile),  # missing or damaged
             np.load(cached, allow_pickle=False) as stored,
         ):
-            return Song(path, **json.loads(str(stored["facts"])), **{name: stored[name] for name in _ARRAYS})
+            kept = np.load(cached.with_suffix(".npy"), mmap_mode="r")
+            arrays = {name: stored[name] for name in _ARRAYS}
+            return Song(path, samples=kept, **json.loads(str(stored["facts"])), **arrays)
         if probe.seconds < _SHORTEST_SECONDS:
             return f"has {probe.seconds:.1f} s; a medley needs {_SHORTEST_SECONDS:g} s of a song."
         samples, fine = audio.load_at(path, 0.0, None, (SAMPLE_RATE_HZ, tracker.ANALYSIS_RATE_HZ))
@@ -112,7 +123,9 @@ def _song(path: str, folder: Path) -> Song | str:
     except audio.AudioError as error:
         return error.reason
     song = _measure(path, probe, samples, fine)
-    facts = {name: value for name, value in asdict(song).items() if name not in ("path", *_ARRAYS)}
+    facts = {name: value for name, value in asdict(song).items() if name not in ("path", "samples", *_ARRAYS)}
+    with whole_file(cached.with_suffix(".npy")) as partial, open(partial, "wb") as file:
+        np.save(file, song.samples)
     with whole_file(cached) as partial, open(partial, "wb") as file:
         np.savez(file, facts=np.array(json.dumps(facts)), **{name: getattr(song, name) for name in _ARRAYS})
     return song
@@ -121,6 +134,7 @@ def _song(path: str, folder: Path) -> Song | str:
 def _measure(path: str, probe: audio.Probe, samples: np.ndarray, fine: np.ndarray) -> Song:
     """Analyse samples [N] at 22,050 Hz, and the same at the tracker's sample rate."""
     beats, strengths = np.zeros((0, 2)), np.zeros(0)
+    stored, scale = quantised(samples)
     if has_tracker():
         activations = tracker.activations(fine, tracker.ANALYSIS_RATE_HZ)
         beats = decoder.decode(activations, network.FRAMES_PER_SECOND)
@@ -136,4 +150,6 @@ def _measure(path: str, probe: audio.Probe, samples: np.ndarray, fine: np.ndarra
         beats=tempo.smoothed(beats),
         strengths=strengths,
         mel=log_mel(samples).astype(np.float16),
+        samples=stored,
+        scale=scale,
     )

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from djnet.constants import HOPS_PER_SECOND, WINDOW_HOPS, hops_to_seconds
+from djnet.constants import HOPS_PER_SECOND, hops_to_seconds
 from djnet.errors import UserError
+from djnet.features import log_mel
 from djnet.medley.analysis import Song
 
 SHORTEST_SECONDS, LONGEST_SECONDS = 8.0, 30.0
@@ -30,10 +31,8 @@ class Part:
 
     @property
     def mel(self) -> np.ndarray:
-        """The frames whose windows lie inside the part: float32 [T, 128]."""
-        first = int(np.ceil(self.start * HOPS_PER_SECOND - 1e-6))
-        last = int(self.end * HOPS_PER_SECOND) - WINDOW_HOPS + 1
-        return self.song.mel[first : max(last, first + 1)].astype(np.float32)
+        """Features of the part's own samples: float32 [T, 128]."""
+        return log_mel(self.song.waveform(self.start, self.end))
 
     @property
     def beats(self) -> np.ndarray:

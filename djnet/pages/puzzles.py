@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from djnet import constants
-from djnet.cuts import cut_frames, downbeat_cuts, downbeat_hops, equal_cuts
+from djnet.cuts import downbeat_cuts, downbeat_hops, equal_cuts
 from djnet.ordering import best_order
 from djnet.puzzles import Puzzle
 from djnet.records import Clip
@@ -25,12 +25,13 @@ def choose_cuts(clip: Clip, cut: str, n: int) -> np.ndarray | None:
         return recorded.cuts
     if cut == "fixed":
         return clip.offset + equal_cuts(constants.CLIP_HOPS, n)
-    return downbeat_cuts(downbeat_hops(clip.beats, _hops(clip)), n, rng_for(0, "play", clip.id, n))
+    downbeats = downbeat_hops(clip.beats, clip.offset, clip.offset + constants.CLIP_HOPS)
+    return downbeat_cuts(downbeats, n, rng_for(0, "play", clip.id, n))
 
 
 def puzzle_of(clip: Clip, cuts: np.ndarray) -> Puzzle:
     """A clip cut at some hops, [n + 1], into shuffled pieces."""
-    return Puzzle.shuffled(clip.id, [piece.astype(np.float32) for piece in cut_frames(clip.mel, cuts)])
+    return Puzzle.shuffled(clip.id, clip.fragments(cuts))
 
 
 def to_play(clip: Clip, cut: str, cuts: np.ndarray, score: Score) -> dict[str, Any]:
@@ -61,9 +62,4 @@ def to_seconds(hops: np.ndarray) -> list[float]:
 
 def sound_span(clip: Clip) -> tuple[float, float]:
     """The part of the track that a record covers: start and length in seconds."""
-    return clip.start, constants.hops_to_seconds(_hops(clip))
-
-
-def _hops(clip: Clip) -> int:
-    """How long the music of a record is; its last frames are windows of several hops."""
-    return len(clip.mel) + constants.WINDOW_HOPS - 1
+    return clip.start, constants.hops_to_seconds(clip.hops)

@@ -32,15 +32,15 @@ def save(figure: Any, folder: Path, name: str) -> None:
 
 def figures(manifest: Manifest, runs: Path, results: Path) -> dict[str, Callable[[], Any]]:
     """The name of every figure and how to draw it."""
-    from experiments.evaluation import Arena, Network
+    from experiments.evaluation import Evaluation, TrainedNetwork
 
     clips = list(islice(manifest.read_clips("test"), _TSNE_CLIPS))
-    arena = Arena(manifest, runs)
+    evaluation = Evaluation(manifest, runs)
     scale = manifest.mean, manifest.std
 
     def network(name: str) -> Any:
-        answer = arena.network(f"table2/{name}")
-        if not isinstance(answer, Network):
+        answer = evaluation.network(f"table2/{name}")
+        if not isinstance(answer, TrainedNetwork):
             raise MissingError(answer)
         return answer.model
 

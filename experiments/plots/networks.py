@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from djnet import constants
-from djnet.cuts import cut_frames
 from djnet.pairs import Kind, pairs_of
 from djnet.puzzles import same_audio
 from djnet.records import Clip
@@ -110,7 +109,7 @@ def _image(axes: Any, values: np.ndarray, **options: Any) -> None:
 
 def _fragments(clip: Clip, n: int) -> list[np.ndarray]:
     """The log-mel of a clip in n equal fragments: float32 [t_i, 128] each."""
-    return cut_frames(clip.mel.astype(np.float32), clip.segmentations[f"fixed/{n}"].cuts)
+    return clip.fragments(clip.segmentations[f"fixed/{n}"].cuts)
 
 
 def _embedded(model: Any, clips: Sequence[Clip], pair: tuple[int, int], mean: np.ndarray, std: np.ndarray) -> Any:

@@ -11,7 +11,8 @@ from tqdm import tqdm
 from djnet import audio
 from djnet.constants import HOP_SAMPLES, SAMPLE_RATE_HZ
 from djnet.files import digest_json
-from djnet.medley.key import closeness
+from djnet.medley import tempo
+from djnet.medley.key import closeness, key_of
 from djnet.medley.tempo import octaves_apart
 from djnet.ordering import best_order, greedy
 from djnet.pages.puzzles import Score, puzzle_of, sound_span, to_seconds
@@ -54,8 +55,6 @@ def listening_test(music: Music) -> dict[str, Any] | None:
 
 def _pieces(one: ClipWithMusic, assets: Assets) -> Iterator[Piece]:
     """A clip's three pieces of about eight seconds, from downbeat to downbeat."""
-    import librosa
-
     clip, recording = one
     sound = assets.add_sound(recording, *sound_span(clip))
     samples = audio.load(recording.path, *sound_span(clip))
@@ -64,9 +63,8 @@ def _pieces(one: ClipWithMusic, assets: Assets) -> Iterator[Piece]:
     seconds = itertools.pairwise(to_seconds(cuts))
     for piece, (first, last), (start, end) in zip(puzzle.truth, itertools.pairwise(cuts), seconds, strict=True):
         part = samples[first * HOP_SAMPLES : last * HOP_SAMPLES]
-        chroma = librosa.feature.chroma_stft(y=part, sr=SAMPLE_RATE_HZ, tuning=0.0).mean(axis=1)
         bpm = tempo.bpm(clip.beats[(times >= start) & (times <= end)])
-        yield Piece(clip.track, sound, start, end, puzzle.fragments[piece], bpm, keys.key_of(chroma))
+        yield Piece(clip.track, sound, start, end, puzzle.fragments[piece], bpm, key_of(part, SAMPLE_RATE_HZ))
 
 
 def draw_trials(pieces: Sequence[Piece], score: Score) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ import joblib
 from tqdm import tqdm
 
 from djnet import puzzles
-from djnet.annotations import join_short, read_parts
+from djnet.annotations import join_short, read_sections
 from djnet.errors import UserError
 from djnet.pages.puzzles import SIZES, choose_cuts, puzzle_of, sound_span, to_play, to_seconds
 from djnet.pretrained import Scorer
@@ -61,7 +61,7 @@ class Music:
         folder, limit = self.data / puzzles.GAME_FOLDERS[game], puzzles.MOST_PARTS[game]
         about = puzzles.read_about(folder)
         for path, annotation in puzzles.find_recordings(folder):
-            parts = join_short(read_parts(annotation))[0][:limit]
+            parts = join_short(read_sections(annotation))[0][:limit]
             recording = self.tracks.recording_in_parts(path, [part.label for part in parts], about)
             gapless = all(after.start - before.end < _GAP_SECONDS for before, after in itertools.pairwise(parts))
             if recording is not None and gapless and parts[-1].end != float("inf"):

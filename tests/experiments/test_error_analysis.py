@@ -27,7 +27,7 @@ def test_the_papers_own_example():
     order = tuple(place - 1 for place in (1, 7, 8, 9, 10, 6, 2, 3, 4, 5))
     assert correct_runs(order, truth) == [1, 4, 1, 4]
     names = ("intro", "verse A", "bridge A", "verse B", "pre-chorus", "chorus A", "bridge B", "verse A", "verse C")
-    labels = {"song": (*names, "pre-chorus")}
+    labels: dict[str, tuple[str, ...]] = {"song": (*names, "pre-chorus")}
     songs, confusions = sequencing_errors(
         Played([Answer("song", truth, order)], ["song"], [""], labels, np.array([True]))
     )

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from typing import Any
 
 import keras
 import numpy as np
@@ -221,7 +222,7 @@ def test_spec_augment_goes_on_as_if_it_had_not_stopped(records):
 
 
 def test_a_run_is_known_by_all_its_settings():
-    changes = {
+    changes: dict[str, Any] = {
         "optimiser": "adam", "learning_rate": 0.01, "warmup_steps": 7, "batch_clips": 16, "l2": 0.0, "redraw": False,
         "off_beat": 0.5, "timbre": True, "spec_augment": True, "epochs": 3, "gap_seconds": 0.5, "also": ("x",),
         "ablation": {"window_seconds": 0.8}, "kinds": ("R1R2", "R2R1"), "share": 0.5, "protocol": "trimmed",

@@ -14,6 +14,7 @@ from djnet.medley import analysis, check, key, tempo
 from djnet.medley.analysis import Song
 from djnet.medley.loudness import loudness_of
 from djnet.medley.transitions import RATE_HZ
+from djnet.records import quantised
 
 
 def known_song(path, probe, samples, fine) -> Song:
@@ -24,7 +25,18 @@ def known_song(path, probe, samples, fine) -> Song:
     mel = log_mel(samples).astype(np.float16)
     seconds = len(samples) / SAMPLE_RATE_HZ
     strengths, name = np.full(len(beats), 0.9), key.NAMES[len(samples) % 12]
-    return Song(path, probe.content, probe.sound, seconds, name, loudness, tempo.smoothed(beats), strengths, mel)
+    return Song(
+        path,
+        probe.content,
+        probe.sound,
+        seconds,
+        name,
+        loudness,
+        tempo.smoothed(beats),
+        strengths,
+        mel,
+        *quantised(samples),
+    )
 
 
 def stub_scores(mels) -> np.ndarray:

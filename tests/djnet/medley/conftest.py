@@ -13,6 +13,7 @@ def song(rng):
         times = np.arange(0.25, seconds - 1, 60 / bpm) if bpm else np.zeros(0)
         beats = np.stack([times, np.arange(len(times)) % 4 + 1], axis=1)
         mel = (8 * rng.random((constants.seconds_to_hops(seconds), constants.MEL_BINS))).astype(np.float16)
-        return Song(f"{name}.wav", name, name, seconds, key, -14.0, beats, np.full(len(times), 0.9), mel)
+        samples = rng.integers(-9000, 9000, int(seconds * constants.SAMPLE_RATE_HZ)).astype(np.int16)
+        return Song(f"{name}.wav", name, name, seconds, key, -14.0, beats, np.full(len(times), 0.9), mel, samples)
 
     return make

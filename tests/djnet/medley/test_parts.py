@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from djnet.constants import HOP_SAMPLES, HOPS_PER_SECOND, SAMPLE_RATE_HZ
+from djnet.constants import HOPS_PER_SECOND, SAMPLE_RATE_HZ
 from djnet.errors import UserError
 from djnet.features import log_mel
 from djnet.medley.parts import candidates, thumbnails
@@ -69,12 +69,8 @@ def test_songs_without_a_beat_have_parts_too(song):
         assert short.end - short.start == pytest.approx(seconds, abs=0.1)
 
 
-def test_a_part_holds_the_frames_of_its_own_samples(song, rng):
-    samples = (0.1 * rng.standard_normal(20 * SAMPLE_RATE_HZ)).astype(np.float32)
+def test_a_part_has_the_features_of_its_own_samples(song):
     whole = song("a", bpm=120, seconds=20.0)
-    object.__setattr__(whole, "mel", log_mel(samples).astype(np.float16))
     part = candidates(whole, 8.0, 1)[0]
-    first = int(np.ceil(part.start * HOPS_PER_SECOND)) * HOP_SAMPLES
-    own = log_mel(samples[first : round(part.end * SAMPLE_RATE_HZ)])
-    assert abs(len(own) - len(part.mel)) <= 1
-    np.testing.assert_allclose(part.mel[: len(own)], own[: len(part.mel)], atol=0.01)
+    first, last = (round(time * SAMPLE_RATE_HZ) for time in (part.start, part.end))
+    assert np.array_equal(part.mel, log_mel(whole.samples[first:last].astype(np.float32) / 32767))
