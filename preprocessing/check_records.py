@@ -78,8 +78,7 @@ def draw(clips: list[Clip], path: Path) -> None:
 
     figure = Figure(figsize=(9, 2.2 * len(clips)), layout="constrained")
     for axes, clip in zip(np.atleast_1d(figure.subplots(len(clips))), clips, strict=True):
-        seconds = constants.hops_to_seconds(len(clip.mel))
-        extent = (0, seconds, 0, constants.MEL_BINS)
+        extent = (0, constants.hops_to_seconds(len(clip.mel)), 0, constants.MEL_BINS)
         axes.imshow(clip.mel.astype(np.float32).T, origin="lower", aspect="auto", extent=extent)
         for cut in clip.segmentations["fixed/3"].cuts:
             axes.axvline(constants.hops_to_seconds(cut), color="white", linestyle="--")
@@ -95,16 +94,15 @@ def define_flags() -> None:
 
 
 def main(given: Any, data: str) -> None:
-    """Print what is there."""
+    """Print how many clips, tracks and fragments there are."""
     manifest = Manifest.read(Path(data).expanduser())
     findings = inspect(manifest, given.pictures)
     corpus = manifest.content["corpus"]
     print(f"corpus {corpus['name']}, hash {corpus['hash'][:12]}; records {manifest.hash[:12]}")
     for split in SPLITS:
-        shards = manifest.content["splits"][split]["shards"]
-        size = sum(shard["bytes"] for shard in shards) / 1e6
+        sizes = [shard["bytes"] for shard in manifest.content["splits"][split]["shards"]]
         counts = f"{findings.clips[split]:6d} clips of {len(findings.tracks[split]):5d} tracks"
-        print(f"{split:6s} {counts}, {len(shards)} shards, {size:.0f} MB")
+        print(f"{split:6s} {counts}, {len(sizes)} shards, {sum(sizes) / 1e6:.0f} MB")
     for name, lengths in sorted(findings.seconds.items()):
         low, middle, high = np.percentile(lengths, [0, 50, 100])
         print(f"{name:12s} {len(lengths):7d} fragments of {low:.2f} to {high:.2f} s (median {middle:.2f})")

@@ -1,10 +1,9 @@
 """Where the work of preprocessing runs: processes of this machine, a Dask cluster or a Ray cluster.
 
-An engine calls a function with every item and yields the results as they come, in any order. It takes a new item only
-when a result is taken from it, so that results do not pile up when they are written more slowly than they are made
-(joblib's own generators do: they go through all items whether or not anybody reads). Work that is lost with a machine
-of a cluster is done again by another; the machines need djnet installed and the music within reach (a shared disk, or
-an address such as s3://bucket/music).
+An engine calls a function with every item and yields the results as they come, in any order. It begins a new item only
+when a result is taken, so that results do not pile up in memory; joblib's local and Dask backends go through all
+items whether or not anybody reads. Work that is lost with a machine of a cluster is done again by another; the
+machines need djnet installed and the music within reach (a shared disk, or an address such as s3://bucket/music).
 """
 
 import itertools
@@ -39,7 +38,7 @@ def engine_for(name: str = "local", workers: int = 0, address: str = "") -> Engi
 
 
 def _stream(submit: Callable[..., Future], cores: int, items: Iterable[tuple]) -> Iterator[Any]:
-    """Submit items and yield results, with a few items for each core under way."""
+    """Submit every item and yield the results, with a few items for each core under way."""
     left = iter(items)
     under_way = {submit(*item) for item in itertools.islice(left, _ITEMS_PER_CORE * max(1, cores))}
     while under_way:

@@ -38,13 +38,14 @@ def why_sparse(samples: np.ndarray, sample_rate: int, beats: np.ndarray) -> str:
 
 def with_clicks(samples: np.ndarray, sample_rate: int, beats: np.ndarray) -> np.ndarray:
     """The music with a click on every beat, higher and louder on downbeats: [N] -> [N]."""
+    import librosa
+
     mixed = 0.6 * samples
-    t = np.arange(int(0.03 * sample_rate)) / sample_rate
-    for time, position in beats:
-        pitch, loudness = (1760.0, 0.4) if position == 1 else (1175.0, 0.25)
-        click = loudness * np.sin(2 * np.pi * pitch * t) * np.exp(-t * 150)
-        first = round(time * sample_rate)
-        mixed[first : first + len(click)] += click[: max(0, len(mixed) - first)]
+    for is_downbeat, frequency, loudness in ((True, 1760.0, 0.4), (False, 1175.0, 0.25)):
+        times = beats[(beats[:, 1] == 1) == is_downbeat, 0]
+        mixed += loudness * librosa.clicks(
+            times=times, sr=sample_rate, click_freq=frequency, click_duration=0.03, length=len(samples)
+        )
     return np.clip(mixed, -1.0, 1.0)
 
 

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from preprocessing.clips import Settings
 from preprocessing.cluster import engine_for
 
 SETTINGS = Settings(downbeats=False)
-HERE = {"PYTHONPATH": str(Path(__file__).parents[1])}  # a worker of a cluster has djnet installed; here it has this one
+HERE = {"PYTHONPATH": str(Path(__file__).parents[2])}  # a worker of a cluster has djnet installed; here it has this one
 
 
 def needs(package: str) -> pytest.MarkDecorator:
@@ -111,6 +112,27 @@ def test_a_cluster_without_workers(monkeypatch):
         run = engine_for("dask", address=empty.scheduler_address)
         with pytest.raises(UserError, match=r"has no worker; start some with: .venv/bin/dask worker inproc://"):
             list(run(abs, [(-1,)]))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_items_are_begun_only_as_results_are_read(workers):
+    begun = []
+
+    def items():
+        for number in range(40):
+            begun.append(number)
+            yield (-number,)
+
+    results = engine_for("local", workers)(abs, items())
+    first = next(results)
+    time.sleep(0.5)
+    assert len(begun) <= 2 * workers + 1
+    assert sorted([first, *results]) == list(range(40))
+
+
+def test_an_engine_that_is_not_known():
+    with pytest.raises(UserError, match="Unknown engine 'spark'; there are local, dask, ray"):
+        engine_for("spark")
 
 
 @pytest.mark.parametrize("name", ["dask", "ray"])
