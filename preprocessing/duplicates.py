@@ -26,7 +26,7 @@ from preprocessing.cluster import Engine
 
 SECONDS = 60.0  # of a track that are compared
 THRESHOLD = 0.52
-VERSION = 1  # of the fingerprints in the cache
+VERSION = 1  # of fingerprints and threshold
 _WINDOW_SAMPLES = 4_096
 _HOP_SAMPLES = SAMPLE_RATE_HZ // 10
 _HOPS_PER_COLUMN = 3
@@ -88,6 +88,19 @@ def same_pieces(fingerprints: dict[str, np.ndarray], threshold: float = THRESHOL
     _, labels = connected_components(coo_array(similar), directed=False)
     groups = [{keys[i] for i in np.flatnonzero(labels == label)} for label in np.unique(labels)]
     return [group for group in groups if len(group) > 1]
+
+
+def split_keys(keys: dict[str, str], pieces: list[set[str]]) -> dict[str, str]:
+    """Keys by which tracks get their splits: {content hash: key} -> the same, with one key for all of a piece.
+
+    Keys that meet in a piece become the smallest of them, everywhere: if a piece is on two albums and the keys are
+    albums, both albums get one split.
+    """
+    merged = {key: key for key in keys.values()}
+    for piece in pieces:
+        joined = {merged[keys[content]] for content in piece}
+        merged = {key: min(joined) if now in joined else now for key, now in merged.items()}
+    return {content: merged[key] for content, key in keys.items()}
 
 
 def similarities(fingerprints: list[np.ndarray]) -> np.ndarray:

@@ -77,6 +77,14 @@ def test_groups_are_disjoint_and_do_not_depend_on_the_order(seed, count, thresho
     assert duplicates.same_pieces(dict(sorted(fingerprints.items())), threshold) == groups
 
 
+def test_all_recordings_of_a_piece_share_one_key():
+    pieces = [{"c", "a"}, {"d", "e"}]
+    assert duplicates.split_keys({x: x for x in "abcde"}, pieces) == {"a": "a", "b": "b", "c": "a", "d": "d", "e": "d"}
+    albums = {"a": "two", "b": "two", "c": "one", "d": "one", "e": "three", "f": "four"}
+    assert duplicates.split_keys(albums, pieces) == dict.fromkeys("abcde", "one") | {"f": "four"}
+    assert duplicates.split_keys(albums, []) == albums
+
+
 def test_fingerprints_are_kept_and_made_again_when_damaged(samples, tmp_path):
     paths = {}
     for i, one in enumerate([samples[0], samples[1], 0.3 * samples[0]]):
