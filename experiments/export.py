@@ -18,7 +18,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from absl import flags, logging
@@ -30,15 +30,19 @@ from djnet.errors import UserError
 from djnet.files import whole_file
 from djnet.rng import rng_for
 
+if TYPE_CHECKING:
+    from djnet.pretrained import Scorer
+
 Answer = Callable[[np.ndarray, np.ndarray], Any]  # log-mels [T, 128] of two fragments -> [1]
 
 TOLERANCE = 1e-4
 
 
-def export(model: Any, mean: np.ndarray, std: np.ndarray, folder: Path) -> None:
-    """Write a network of pairs, with mean and deviation of each mel bin [128], as a SavedModel."""
+def export(scorer: "Scorer", folder: Path) -> None:
+    """Write a network of pairs, with the mean and deviation of each mel bin, as a SavedModel."""
     import tensorflow as tf
 
+    model = scorer.model
     if len(model.inputs) != 2:
         raise ValueError(f"{model.name} compares {len(model.inputs)} fragments: only pairs have a score.")
     embedding, comparison = model.get_layer("embedding"), model.get_layer("comparison")
@@ -48,14 +52,14 @@ def export(model: Any, mean: np.ndarray, std: np.ndarray, folder: Path) -> None:
 
     def embed(mel: tf.Tensor) -> dict[str, tf.Tensor]:
         real = tf.reduce_any(mel >= 0, axis=-1, keepdims=True)
-        normal = tf.where(real, (mel - mean) / std, 0.0)
-        found = []
+        normal = tf.where(real, (mel - scorer.mean) / scorer.std, 0.0)
+        frames = []
         for side in sides:
             x, valid = embedding(*side(normal))
             if x.shape.rank == 2:  # one vector for all frames
                 x, valid = x[:, None], tf.ones_like(x[:, :1])
-            found.append(tf.concat([x, valid[..., None]], axis=-1))
-        return {"frames": tf.stack(found, axis=1)}
+            frames.append(tf.concat([x, valid[..., None]], axis=-1))
+        return {"frames": tf.stack(frames, axis=1)}
 
     def score(frames_a: tf.Tensor, frames_b: tf.Tensor) -> dict[str, tf.Tensor]:
         pieces = [frames_a[:, 0], frames_b[:, -1]]
@@ -78,13 +82,13 @@ def export(model: Any, mean: np.ndarray, std: np.ndarray, folder: Path) -> None:
     os.replace(partial, folder)
 
 
-def export_litert(model: Any, mean: np.ndarray, std: np.ndarray, path: Path) -> None:
-    """Write a network of pairs, with mean and deviation of each mel bin [128], as a LiteRT file."""
+def export_litert(scorer: "Scorer", path: Path) -> None:
+    """Write a network of pairs, with the mean and deviation of each mel bin, as a LiteRT file."""
     import keras
 
     inputs = [keras.Input((None, constants.MEL_BINS), name=name) for name in ("a", "b")]
-    normal = keras.layers.Normalization(mean=mean, variance=np.square(std))
-    whole = keras.Model(inputs, model([normal(x) for x in inputs]))
+    normal = keras.layers.Normalization(mean=scorer.mean, variance=np.square(scorer.std))
+    whole = keras.Model(inputs, scorer.model([normal(x) for x in inputs]))
     with whole_file(path) as partial:
         saved = partial.with_name(f"{partial.name}.tflite")  # Keras insists on the ending
         whole.export(str(saved), format="litert", verbose=False)
@@ -112,24 +116,20 @@ def litert(path: Path) -> Answer:
     return lambda a, b: run(a=a[None], b=b[None])["output_0"]
 
 
-def compare(model: Any, mean: np.ndarray, std: np.ndarray, answer: Answer) -> tuple[np.ndarray, np.ndarray]:
+def compare(scorer: "Scorer", answer: Answer) -> tuple[np.ndarray, np.ndarray]:
     """Answers of what was exported and of the network itself, for made-up fragments of many lengths: -> [P] each."""
-    pairs = _made_up_pairs(mean, std)
-    found = [answer(*pair)[0] for pair in pairs]
-    return np.array(found), np.array([model([(mel[None] - mean) / std for mel in pair])[0] for pair in pairs])
-
-
-def _made_up_pairs(mean: np.ndarray, std: np.ndarray) -> list[list[np.ndarray]]:
-    """Log-mel frames that change slowly, as music does, cut in two; every other pair the wrong way round."""
-    pairs = []
+    exported, expected = [], []
     for i in range(12):
+        # Log-mel frames that change slowly, as music does, cut in two; every other pair the wrong way round.
         rng = rng_for(0, "pair", i)
         frames = np.cumsum(rng.standard_normal((400, constants.MEL_BINS)), axis=0)
-        frames = mean + std * (frames - frames.mean(axis=0)) / frames.std(axis=0)
+        frames = scorer.mean + scorer.std * (frames - frames.mean(axis=0)) / frames.std(axis=0)
         frames = np.maximum(frames, 0.0).astype(np.float32)
         start, cut, end = rng.integers(100), rng.integers(170, 230), rng.integers(300, 400)
-        pairs.append([frames[start:cut], frames[cut:end]][:: -1 if i % 2 else 1])
-    return pairs
+        pair = [frames[start:cut], frames[cut:end]][:: -1 if i % 2 else 1]
+        exported.append(answer(*pair)[0])
+        expected.append(scorer.model([(mel[None] - scorer.mean) / scorer.std for mel in pair])[0])
+    return np.array(exported), np.array(expected)
 
 
 def define_flags() -> None:
@@ -148,25 +148,25 @@ def main(given: Any, run: str, output: str) -> None:
     logging.set_verbosity(logging.ERROR)  # TensorFlow's notes on how it saves
     try:
         scorer = djnet.load(run)
-        export(scorer.model, scorer.mean, scorer.std, folder)
+        export(scorer, folder)
     except (FileNotFoundError, ValueError) as error:
         raise UserError(str(error)) from error
     _check(scorer, served(folder), f"{folder}: signatures embed and score")
     if given.litert:
         path = Path(given.litert).expanduser()
         with job.quiet():
-            export_litert(scorer.model, scorer.mean, scorer.std, path)
+            export_litert(scorer, path)
             answer = litert(path)
         _check(scorer, answer, f"{path}: inputs a and b")
 
 
-def _check(scorer: Any, answer: Answer, what: str) -> None:
+def _check(scorer: "Scorer", answer: Answer, what: str) -> None:
     """Compare what was written with the network, and say so."""
-    found, expected = compare(scorer.model, scorer.mean, scorer.std, answer)
-    if (apart := float(np.abs(found - expected).max())) > TOLERANCE:
+    exported, expected = compare(scorer, answer)
+    if (apart := float(np.abs(exported - expected).max())) > TOLERANCE:
         raise UserError(f"{what}: answers otherwise than the network, by {apart:.2g}: do not use it.")
-    answers = f"answers from {expected.min():.2g} to {expected.max():.2g}"
-    print(f"{what}; {len(found)} {answers}, at most {apart:.1e} from the network.")
+    answers = f"{len(expected)} answers from {expected.min():.2g} to {expected.max():.2g}"
+    print(f"{what}; {answers}, at most {apart:.1e} from the network.")
 
 
 if __name__ == "__main__":
