@@ -79,16 +79,13 @@ def layer(name: str) -> int:
 def graph() -> dict[str, set[str]]:
     """What is drawn: for each module those that it imports, without the ones that come along with another of them."""
     known = modules()
-    used_by_all = {name for name in known if name.startswith("djnet.") and not layer(name)} | {
-        *PACKAGES,
-        "djnet.cli.job",
-    }
-    drawn = {name: path for name, path in known.items() if name not in used_by_all and _has_code(path)}
-    found = {name: imports(path, known) for name, path in drawn.items()}
+    used_by_all = {name for name in known if name.startswith("djnet.") and not layer(name)}
+    hidden = used_by_all | {*PACKAGES, "djnet.cli.job"}
+    drawn = {name: imports(path, known) for name, path in known.items() if name not in hidden and _has_code(path)}
     edges: dict[str, set[str]] = {name: set() for name in drawn}
-    for name, imported in found.items():
+    for name, imported in drawn.items():
         for other, at_once in imported:
-            if other in drawn and other != name and (at_once or Import(name, True) not in found[other]):
+            if other in drawn and other != name and (at_once or Import(name, True) not in drawn[other]):
                 edges[name].add(other)
 
     def below(name: str) -> set[str]:

@@ -14,9 +14,9 @@ def test_answers_survive_a_round_trip(tmp_path_factory, name, n):
     order = tuple(rng.permutation(n).tolist())
     written = [Answer(name, tuple(range(n)), order, rng.random((n, n))), Answer("list-wise", order, order)]
     predictions.write(path, {"cell": name}, written)
-    about, found = predictions.read(path)
+    about, answers = predictions.read(path)
     assert about == {"cell": name}
-    for a, b in zip(written, found, strict=True):
+    for a, b in zip(written, answers, strict=True):
         assert (a.puzzle, a.truth, a.order) == (b.puzzle, b.truth, b.order)
         assert (a.scores is None) == (b.scores is None)
         if a.scores is not None and b.scores is not None:
