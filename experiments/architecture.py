@@ -23,12 +23,12 @@ PACKAGES = ("djnet", "preprocessing", "experiments")
 # The modules of djnet, from the sound to the command line: none imports from a layer further down.
 LAYERS = {
     "used by all": "constants errors files rng",
-    "sound": "audio encoding features annotations downbeats",
+    "sound": "audio features annotations downbeats",
     "cuts and orders": "cuts pairs ordering travelling_salesman metrics",
     "records": "records storage puzzles augmentation dataset baselines",
     "corpora": "corpora",
     "networks": "networks models",
-    "scores": "scoring similarity pretrained",
+    "scores": "scoring pretrained",
     "medley": "medley",
     "pages": "pages",
     "command line": "cli",

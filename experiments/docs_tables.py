@@ -23,15 +23,18 @@ def summary_table(rows: list[Row]) -> list[str]:
         """The first row with these values: of the first protocol and seed, of a run without changes."""
         return next((row for row in played if row | values == row and not row.get("differs")), None)
 
-    cells = []
+    cells, protocols = [], set()
     for game in ("jigsaw", "sequencing", "medley"):
-        for cut in ("fixed", "downbeat"):
+        for cut, name in (("fixed", "equal cuts"), ("downbeat", "cuts at downbeats")):
             if sen := first(game=game, segmentation=cut, method="sen"):
-                setting = {name: sen[name] for name in ("game", "corpus_hash", "protocol")}
+                setting = {column: sen[column] for column in ("game", "corpus_hash", "protocol")}
                 continuity = first(**setting, segmentation=cut if game == "jigsaw" else "", method="continuity")
-                cells.append([game, cut, _ours(sen), _paper(sen), _ours(continuity), sen["puzzles"]])
-    heads = ["game", "SEN trained on cuts", "SEN", "SEN in the paper", "continuity", "puzzles"]
-    return _table(heads, cells) if cells else ["Not played yet: `make evaluate`."]
+                cells.append([game, sen["n"], name, _ours(sen), _ours(continuity), _paper(sen)])
+                protocols.add(f"`{sen['protocol']}`")
+    if not cells:
+        return ["Not played yet: `make evaluate`."]
+    heads = ["game", "pieces", "SEN trained with", "SEN", "continuity", "paper's SEN"]
+    return ["", f"Protocol {', '.join(sorted(protocols))}:", *_table(heads, cells)]
 
 
 def results_table(rows: list[Row]) -> list[str]:

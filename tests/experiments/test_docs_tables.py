@@ -110,10 +110,10 @@ def test_the_summary_has_a_line_a_game_and_cut():
     rows += [ROW | {"method": "continuity", "game": "medley", "segmentation": "", "global": "0.1"}]
     rows += [row | {"protocol": "overlapping", "global": "1.0"} for row in rows]
     assert [line for line in summary_table(rows[::-1]) if "0." in line] == [
-        "| jigsaw | fixed | 0.912 (0.800) | 0.996 (0.994) |  | x |",
-        "| jigsaw | downbeat | 0.912 (0.800) | 0.996 (0.994) |  | x |",
-        "| medley | fixed | 0.912 (0.800) | 0.996 (0.994) | 0.912 (0.100) | x |",
-        "| medley | downbeat | 0.912 (0.800) | 0.996 (0.994) | 0.912 (0.100) | x |",
+        "| jigsaw | 8 | equal cuts | 0.912 (0.800) |  | 0.996 (0.994) |",
+        "| jigsaw | 8 | cuts at downbeats | 0.912 (0.800) |  | 0.996 (0.994) |",
+        "| medley | 8 | equal cuts | 0.912 (0.800) | 0.912 (0.100) | 0.996 (0.994) |",
+        "| medley | 8 | cuts at downbeats | 0.912 (0.800) | 0.912 (0.100) | 0.996 (0.994) |",
     ]
 
 
