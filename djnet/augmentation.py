@@ -37,7 +37,7 @@ def mask_spectrogram(frames: tf.Tensor, key: tf.Tensor) -> tf.Tensor:
     masks = []
     for axis in range(2):
         place = tf.range(places[axis])
-        masks.append((place >= tf.floor(starts[axis])) & (place < tf.floor(starts[axis] + widths[axis])))
+        masks.append((place >= tf.floor(starts[axis])) & (place < tf.floor(starts[axis]) + tf.floor(widths[axis])))
     return tf.where(masks[0][:, None] | masks[1][None, :], 0.0, frames)
 
 

@@ -29,7 +29,7 @@ from djnet.downbeats.madmom import MadmomMissingError, madmom
 from djnet.errors import UserError
 from djnet.files import digest_json, remove_partial
 from djnet.records import FEATURES, MANIFEST, SPLITS, VERSION, Clip, Manifest, RecordsError
-from preprocessing import splits
+from preprocessing import duplicates, splits
 from preprocessing.clips import Planned, Settings, choose_starts, prepare
 from preprocessing.cluster import NAMES, Engine, engine_for
 from preprocessing.shards import Part, Parts, write_shards
@@ -59,14 +59,15 @@ def build(
     output.mkdir(parents=True, exist_ok=True)
     with _locked(output):
         remove_partial(output)
-        tracks, seconds, skipped = _plan(corpus, settings, engine)
+        tracks, seconds, skipped = _plan(corpus, settings, cache, engine)
         skipped = corpus.skipped + skipped
         about = {
             "corpus": {
                 "name": corpus.name,
                 "hash": digest_json(sorted([track.content, track.id, track.group] for track in tracks)),
             },
-            "settings": asdict(settings) | {"split": list(settings.split), "beats_version": tracker.VERSION},
+            "settings": asdict(settings)
+            | {"split": list(settings.split), "beats_version": tracker.VERSION, "pieces_version": duplicates.VERSION},
         }
         parts = Parts(output)
         write_tracks(output / TRACK_LIST, tracks, corpus)
@@ -110,7 +111,9 @@ def _locked(output: Path) -> Iterator[None]:
         yield
 
 
-def _plan(corpus: Corpus, settings: Settings, engine: Engine) -> tuple[list[Planned], dict[str, float], list[Skipped]]:
+def _plan(
+    corpus: Corpus, settings: Settings, cache: Path, engine: Engine
+) -> tuple[list[Planned], dict[str, float], list[Skipped]]:
     """Look at every file: -> tracks to use, their lengths, and what is left out."""
     ordered = sorted(corpus.tracks, key=lambda track: track.id)
     probes = dict(
@@ -120,30 +123,38 @@ def _plan(corpus: Corpus, settings: Settings, engine: Engine) -> tuple[list[Plan
     skipped: list[Skipped] = []
     first_of: dict[str, str] = {}
     for track in ordered:
-        found = probes[track.path]
-        if isinstance(found, str):
-            skipped.append(Skipped(track.path, found))
-        elif found.seconds < CLIP_SECONDS:
-            skipped.append(Skipped(track.path, f"has {found.seconds:.1f} s, a clip needs {CLIP_SECONDS:g} s."))
-        elif (same := first_of.get(found.content) or first_of.get(found.sound)) is not None:
+        probe = probes[track.path]
+        if isinstance(probe, str):
+            skipped.append(Skipped(track.path, probe))
+        elif probe.seconds < CLIP_SECONDS:
+            skipped.append(Skipped(track.path, f"has {probe.seconds:.1f} s, a clip needs {CLIP_SECONDS:g} s."))
+        elif (same := first_of.get(probe.content) or first_of.get(probe.sound)) is not None:
             skipped.append(Skipped(track.path, f"is the same audio as {same!r}; one copy is kept."))
         else:
-            first_of[found.content] = first_of[found.sound] = track.path
-            kept.append((track, found))
+            first_of[probe.content] = first_of[probe.sound] = track.path
+            kept.append((track, probe))
+    pieces = duplicates.find({probe.content: track.path for track, probe in kept}, cache, engine)
+    for piece in pieces:
+        log.info(
+            "One piece, so in one split: %s", ", ".join(track.id for track, probe in kept if probe.content in piece)
+        )
     by_group = settings.split_by == "group"
-    assigned = splits.assign([track.group if by_group else found.content for track, found in kept], settings.split)
+    keys = duplicates.split_keys(
+        {probe.content: track.group if by_group else probe.content for track, probe in kept}, pieces
+    )
+    assigned = splits.assign(list(keys.values()), settings.split)
     tracks = [
         Planned(
             track.id,
             track.path,
             track.group,
-            found.content,
-            assigned[track.group if by_group else found.content],
-            choose_starts(found.seconds, found.content, settings),
+            probe.content,
+            assigned[keys[probe.content]],
+            choose_starts(probe.seconds, probe.content, settings),
         )
-        for track, found in kept
+        for track, probe in kept
     ]
-    return tracks, {found.content: found.seconds for _, found in kept}, skipped
+    return tracks, {probe.content: probe.seconds for _, probe in kept}, skipped
 
 
 def _probe(path: str) -> tuple[str, audio.Probe | str]:

@@ -34,8 +34,8 @@ class Settings:
             raise ValueError(f"clips_per_track must be at least 1, got {self.clips_per_track}.")
         if not 0 <= self.margin_seconds <= 60:
             raise ValueError(f"margin_seconds must lie between 0 and 60, got {self.margin_seconds:g}.")
-        if len(self.split) != len(SPLITS) or min(self.split) <= 0 or abs(sum(self.split) - 1) > 1e-6:
-            raise ValueError(f"split must be three shares above 0 that add up to 1, got {self.split}.")
+        if len(self.split) != len(SPLITS) or min(self.split) < 0 or abs(sum(self.split) - 1) > 1e-6:
+            raise ValueError(f"split must be three shares, 0 or more, that add up to 1, got {self.split}.")
         if self.split_by not in ("track", "group"):
             raise ValueError(f"split_by must be track or group, got {self.split_by!r}.")
 

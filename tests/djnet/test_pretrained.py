@@ -16,11 +16,19 @@ from tests.djnet.networks.test_models import TINY
 def test_a_run_folder_scores_as_its_network(records, tmp_path):
     model = build("sen", "compact", **TINY)
     model.save(tmp_path / "best.keras")
-    moments = {"mean": records.mean.tolist(), "std": records.std.tolist()}
-    (tmp_path / "run.json").write_text(json.dumps(moments))
+    facts = {"mean": records.mean.tolist(), "std": records.std.tolist(), "run": {"protocol": "centred"}}
+    (tmp_path / "run.json").write_text(json.dumps(facts))
     puzzle = next(iter(jigsaws(records, "test", "fixed", 4)))
     (expected,) = scoring.score_puzzles(model, [puzzle], records.mean, records.std)
     assert np.allclose(djnet.load(tmp_path).scores(puzzle.fragments), expected, atol=1e-6)
+
+
+def test_a_network_that_was_trained_without_the_frames_at_the_edges_does_not_get_them(records):
+    centred, trimmed = (next(jigsaws(records, "test", "fixed", 4, protocol)) for protocol in ("centred", "trimmed"))
+    model = build("sen", "compact", **TINY)
+    scorer = pretrained.Scorer(model, records.mean, records.std, "trimmed")
+    (expected,) = scoring.score_puzzles(model, [trimmed], records.mean, records.std)
+    assert np.array_equal(scorer.scores(centred.fragments), expected)
 
 
 @pytest.mark.parametrize("name", pretrained.names())
@@ -36,7 +44,7 @@ def test_what_is_no_network(tmp_path):
         djnet.load("nothing")
     build("sen", "compact", **TINY).save(tmp_path / "best.keras")
     (tmp_path / "run.json").write_text("{}")
-    with pytest.raises(ValueError, match="no moments"):
+    with pytest.raises(ValueError, match="no mean of the features"):
         djnet.load(tmp_path)
 
 

@@ -92,7 +92,8 @@ def test_the_sections_of_a_song(songs, protocol):
     for piece, part in zip(puzzle.truth, parts, strict=False):
         first, last = (round(time * 22_050) for time in (part.start, part.end))
         if protocol == "overlapping":
-            assert np.array_equal(puzzle.fragments[piece], log_mel(samples)[-(-first // 512) : -(-last // 512)])
+            own = log_mel(samples[: round(parts[4].end * 22_050)])[-(-first // 512) : -(-last // 512)]
+            assert np.array_equal(puzzle.fragments[piece], own)
         else:
             assert np.array_equal(puzzle.fragments[piece], fragment_mel(samples[first:last], protocol))
 

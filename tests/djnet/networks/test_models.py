@@ -171,7 +171,7 @@ def test_wrong_names():
         build("sem")
     with pytest.raises(ValueError, match="Unknown preset 'huge'"):
         build("sen", "huge")
-    with pytest.raises(ValueError, match="A design has no 'strid'"):
+    with pytest.raises(ValueError, match="A network has no 'strid'"):
         build("sen", strid=2)
     with pytest.raises(ValueError, match="edges must be zeros or repeated, got 'mirrored'"):
         build("sen", edges="mirrored")
