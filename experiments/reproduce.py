@@ -7,6 +7,7 @@ Trains what is not trained yet, then plays all games and writes all tables. Stop
 on where it was. What a training says goes to log.txt in its run's folder.
 """
 
+import itertools
 import os
 import subprocess
 import sys
@@ -39,7 +40,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Training:
-    """A run that is not finished: its command, its folder, how many passes it has had and needs."""
+    """A run that is not finished: its command, its folder, how many epochs it has had and needs."""
 
     command: list[str]
     folder: Path
@@ -48,17 +49,15 @@ class Training:
 
 
 def jobs(names: Sequence[str], seeds: int) -> list[Job]:
-    """What is to be trained: all rows isolated, the paper's with equal cuts also overlapping, some with more seeds.
-
-    With a gap at every cut fragments share no samples either way, so the run that is trained so is isolated only.
-    """
-    found = [Job(name, "isolated", 0) for name in names]
-    found += [Job(name, "overlapping", 0) for name in names if name.startswith(("table2/", "table3/fixed/"))]
-    return found + [Job(name, "isolated", seed) for seed in range(1, seeds) for name in names if name in SEEDED]
+    """What is to be trained: all rows centred, some with more seeds or in the other protocols."""
+    trainings = [Job(name, "centred", 0) for name in names]
+    trainings += [Job(name, "centred", seed) for seed in range(1, seeds) for name in names if name in SEEDED]
+    trainings += [Job(name, "overlapping", 0) for name in names if name.startswith(("table2/", "table4/"))]
+    return trainings + [Job(name, "trimmed", 0) for name in names if name.startswith("table4/")]
 
 
-def train_all(trainings: Sequence[Training], at_once: int, passes: Callable[[Path], int]) -> None:
-    """Run trainings side by side, each on its share of the cores; `passes` tells how far a folder is.
+def train_all(trainings: Sequence[Training], at_once: int, epochs: Callable[[Path], int]) -> None:
+    """Run trainings side by side, each on its share of the cores; `epochs` tells how far a folder is.
 
     On few cores that is faster than one after the other: a small network does not keep a second core busy. If one
     fails, or at Ctrl-C, all end, and go on from their checkpoints the next time.
@@ -66,7 +65,7 @@ def train_all(trainings: Sequence[Training], at_once: int, passes: Callable[[Pat
     waiting, shares = list(trainings), _shares(at_once)
     running: dict[subprocess.Popen, tuple[Training, set[int]]] = {}
     had = sum(training.done for training in trainings)
-    with tqdm(desc="train", total=sum(training.epochs for training in trainings), initial=had, unit="pass") as bar:
+    with tqdm(desc="train", total=sum(training.epochs for training in trainings), initial=had, unit="epoch") as bar:
         try:
             while waiting or running:
                 while waiting and shares:
@@ -79,7 +78,7 @@ def train_all(trainings: Sequence[Training], at_once: int, passes: Callable[[Pat
                     if process.returncode:
                         raise UserError(_failure(training, process.returncode))
                 bar.set_postfix_str(", ".join(training.folder.name for training, _ in running.values()), refresh=False)
-                bar.update(sum(passes(training.folder) for training in trainings) - bar.n)
+                bar.update(sum(epochs(training.folder) for training in trainings) - bar.n)
         finally:
             for process in running:
                 process.terminate()
@@ -114,7 +113,7 @@ def define_flags() -> None:
     flags.DEFINE_string("output", "results", "Folder for the tables.")
     flags.DEFINE_list("only", [], "Only experiments whose names begin with one of these (experiments.train --list).")
     flags.DEFINE_bool("dry_run", False, "Say what would be trained and how long it would take, and stop.")
-    flags.DEFINE_integer("epochs", None, "Passes over the training clips, the same for every run.", lower_bound=1)
+    flags.DEFINE_integer("epochs", None, "Epochs, the same for every run.", lower_bound=1)
     flags.DEFINE_list("also", [], "Folders of records that networks with more music are trained on as well.")
     flags.DEFINE_list("transfer", [], "Folders of records of other music, for the table of what carries over to it.")
     flags.DEFINE_integer("at_once", None, "Trainings side by side; by default two, with a GPU one.", lower_bound=1)
@@ -168,12 +167,8 @@ def main(given: Any) -> None:
         _run("experiments.evaluate", *places, f"--seed={seed}")
         for folder in given.transfer:
             _run("experiments.evaluate", *places, "--table=transfer", f"--test_data={folder}", f"--seed={seed}")
-    for table, protocol in (
-        ("2", "overlapping"),
-        ("3", "overlapping"),
-        ("boundary", "isolated"),
-        ("boundary", "overlapping"),
-    ):
+    _run("experiments.evaluate", *places, "--table=boundary")
+    for table, protocol in itertools.product(("2", "3", "4"), ("overlapping", "trimmed")):
         _run("experiments.evaluate", *places, f"--table={table}", f"--protocol={protocol}")
     _run("experiments.plots", f"--data={given.data}", f"--runs={given.runs}", f"--results={given.output}")
 

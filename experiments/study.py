@@ -1,6 +1,6 @@
 """How SEN is best trained, judged by validation puzzles only: `make study`, or
 
-    python -m experiments.study --data=data --only=base,recoloured --other=data-rest,data-rwc
+    python -m experiments.study --data=data --only=base,timbre --other=data-rest,data-rwc
 
 Each variant changes one thing of the run `table2/sen` and trains for the same few epochs (with less music for as many
 more as make the same number of steps); results/study.csv says how well each does with three and with six pieces, and
@@ -36,7 +36,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "cut at downbeats and three quarters off the beat": DOWNBEATS | {"off_beat": 0.75},
     "cut at downbeats with dropout 0.5": DOWNBEATS | {"ablation": {"dropout": 0.5}},
     "cuts not drawn anew": {"redraw": False},
-    "recoloured": {"recolour": True},
+    "timbre": {"timbre": True},
     "spec_augment": {"spec_augment": True},
     "rate 0.02": {"learning_rate": 0.02},
     "rate 0.1": {"learning_rate": 0.1},
@@ -78,7 +78,7 @@ def define_flags() -> None:
     flags.DEFINE_list("only", [], f"Only these variants: {', '.join(VARIANTS)}.")
     flags.DEFINE_list("also", [], "Folders of records that the variant with more music is trained on as well.")
     flags.DEFINE_list("other", [], "Folders of records of other music, whose validation puzzles are played too.")
-    flags.DEFINE_integer("epochs", 20, "Passes over the training clips, the same for every variant.", lower_bound=1)
+    flags.DEFINE_integer("epochs", 20, "Epochs, the same for every variant.", lower_bound=1)
 
 
 def main(given: Any) -> None:

@@ -112,9 +112,8 @@ def _segment(clip: MixableClip, rng: np.random.Generator) -> Segment:
         if SECONDS[0] <= bars[b] - bars[a] <= SECONDS[1]
     ] or [(0, len(bars) - 1)]
     a, b = spans[rng.integers(len(spans))]
-    around = 0.5
-    begin = max(0.0, clip.begin + bars[a] - around)
-    samples = audio.load_stereo(clip.path, begin, bars[b] - bars[a] + 2 * around, RATE_HZ)
+    begin = max(0.0, clip.begin + bars[a] - _AROUND_SECONDS)
+    samples = audio.load_stereo(clip.path, begin, bars[b] - bars[a] + 2 * _AROUND_SECONDS, RATE_HZ)
     beats = clip.beats + np.array([clip.begin - begin, 0.0])
     return Segment(samples, float(bars[a] + clip.begin - begin), float(bars[b] + clip.begin - begin), beats)
 

@@ -57,7 +57,7 @@ def _clips_of_all_splits(read):
 
 
 def write_table(results: Path) -> None:
-    row = dict.fromkeys(tables.KEY, "") | {"game": "jigsaw", "segmentation": "fixed", "n": 3, "protocol": "isolated"}
+    row = dict.fromkeys(tables.KEY, "") | {"game": "jigsaw", "segmentation": "fixed", "n": 3, "protocol": "centred"}
     row |= {"corpus": "synthetic", "corpus_hash": "0" * 12, "puzzles": 30, "commit": "abc", "reason": ""}
     accuracies = ("pairwise", "pairwise_low", "pairwise_high", "global", "global_low", "global_high")
     row |= dict.fromkeys((*accuracies, "paper_pairwise", "paper_global"), "")
@@ -91,7 +91,7 @@ def write_predictions(records: Manifest, results: Path) -> None:
         cut = [puzzle_of(clip, clip.segmentations[f"{segmentation}/{n}"].cuts) for clip in clips]
         for method, step in (("sen", 1), ("cin", -1)):
             cell = dict.fromkeys(tables.KEY, "") | {"game": "jigsaw", "segmentation": segmentation, "n": str(n)}
-            cell |= {"method": method, "protocol": "isolated", "seed": "0"}
+            cell |= {"method": method, "protocol": "centred", "seed": "0"}
             cell |= {"corpus_hash": records.content["corpus"]["hash"][:12]}
             given = [Answer(one.id, one.truth, one.truth[::step], np.full((n, n), 0.5)) for one in cut]
             predictions.write(results / answered.FOLDER / predictions.file_name(cell), {"cell": cell}, given)

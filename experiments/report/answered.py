@@ -44,7 +44,7 @@ Variants = dict[Variant, Answers]
 def read_answers(results: Path, corpora: Mapping[str, str], trained_on: str) -> Variants:
     """The answers to some music (its hash, by the name of the game), of networks and of the references beside them.
 
-    Only those of networks trained on the named records, with seed 0, the protocol `isolated` and no gaps: others
+    Only those of networks trained on the named records, with seed 0, the protocol `centred` and no gaps: others
     differ in what networks get, not in what people hear.
     """
     variants: Variants = {}
@@ -55,7 +55,7 @@ def read_answers(results: Path, corpora: Mapping[str, str], trained_on: str) -> 
             game, cut, method = cell["game"], cell["segmentation"], cell["method"]
         except (ValueError, KeyError, TypeError) as error:
             raise UserError(f"{path} is damaged ({error}). Remove it and run: make evaluate") from error
-        if cell["protocol"] != "isolated" or cell.get("gap") or cell["seed"] not in ("", "0"):
+        if cell["protocol"] != "centred" or cell.get("gap") or cell["seed"] not in ("", "0"):
             continue
         if cell["corpus_hash"] != corpora.get(game) or cell["trained_on"] not in ("", trained_on):
             continue

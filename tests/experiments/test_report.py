@@ -158,7 +158,7 @@ def test_titles_come_from_tags_or_from_names(tmp_path, write_tone):
 
 
 def _cell(**values):
-    return {"cell": dict.fromkeys(tables.KEY, "") | {"protocol": "isolated", "seed": "0"} | values}
+    return {"cell": dict.fromkeys(tables.KEY, "") | {"protocol": "centred", "seed": "0"} | values}
 
 
 def test_answers_are_those_to_the_same_music(tmp_path):

@@ -9,14 +9,15 @@ from experiments.configs import EXPERIMENTS
 from experiments.reproduce import SEEDED, Job, Training, jobs, train_all
 
 
-def test_every_row_is_trained_and_equal_cuts_in_both_protocols():
+def test_every_row_is_trained_and_equal_cuts_in_all_protocols():
     found = jobs(list(EXPERIMENTS), seeds=3)
     assert {item.experiment for item in found} == set(EXPERIMENTS)
     overlapping = {item.experiment for item in found if item.protocol == "overlapping"}
     assert {name for name in EXPERIMENTS if name.startswith("table2/")} <= overlapping
-    assert all(EXPERIMENTS[name].segmentation == "fixed" for name in overlapping)
+    trimmed = {item.experiment for item in found if item.protocol == "trimmed"}
+    assert trimmed == {"table4/fixed", "table4/downbeat"} <= overlapping
     assert [item for item in found if item.seed == 2] == [
-        Job(name, "isolated", 2) for name in EXPERIMENTS if name in SEEDED
+        Job(name, "centred", 2) for name in EXPERIMENTS if name in SEEDED
     ]
 
 
@@ -36,15 +37,15 @@ def test_a_dry_run_says_what_is_missing_and_trains_nothing(records, tmp_path):
 PASS = "import sys; open(sys.argv[1] + '/history', 'a').write('x')"
 
 
-def _passes(folder: Path) -> int:
+def _epochs(folder: Path) -> int:
     history = folder / "history"
     return len(history.read_text()) if history.exists() else 0
 
 
 def test_all_trainings_run_also_with_more_of_them_than_places(tmp_path):
     folders = [tmp_path / name for name in "abc"]
-    train_all([Training([sys.executable, "-c", PASS, str(f)], f, 0, 1) for f in folders], 2, _passes)
-    assert [_passes(folder) for folder in folders] == [1, 1, 1]
+    train_all([Training([sys.executable, "-c", PASS, str(f)], f, 0, 1) for f in folders], 2, _epochs)
+    assert [_epochs(folder) for folder in folders] == [1, 1, 1]
 
 
 def test_a_training_that_fails_ends_the_others_and_its_last_words_are_told(tmp_path):
@@ -52,5 +53,5 @@ def test_a_training_that_fails_ends_the_others_and_its_last_words_are_told(tmp_p
     waits = [sys.executable, "-c", "import time; time.sleep(600)"]
     trainings = [Training(waits, tmp_path / "waits", 0, 1), Training(fails, tmp_path / "fails", 0, 1)]
     with pytest.raises(UserError, match=r"fails ended with code 1: The disk is full\. The same command goes on"):
-        train_all([*trainings, Training(waits, tmp_path / "never", 0, 1)], 2, _passes)
+        train_all([*trainings, Training(waits, tmp_path / "never", 0, 1)], 2, _epochs)
     assert not (tmp_path / "never").exists()

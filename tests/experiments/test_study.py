@@ -14,7 +14,7 @@ def test_every_variant_is_a_possible_run_and_only_the_base_changes_nothing(name)
 
 
 def test_a_study_says_what_a_variant_reached(records, tmp_path):
-    """With less music for as many more passes."""
+    """With less music for as many more epochs."""
     places = [f"--data={records.folder}", f"--runs={tmp_path / 'runs'}", f"--output={tmp_path}"]
     command = [sys.executable, "-m", "experiments.study", *places, "--epochs=1", f"--other={records.folder}"]
     done = subprocess.run([*command, "--only=half of the music"], capture_output=True, text=True)
