@@ -174,6 +174,8 @@ EXPERIMENTS: dict[str, Run] = {
     **{f"table4/{cut}": _run("sen", cut) for cut in ("fixed", "downbeat")},
     **{f"table5/{name}": _run("sen", "downbeat", **changes) for name, changes in ABLATIONS.items()},
     "boundary/sen": _run("sen", gap_seconds=0.5),
+    # For medleys: up to two seconds between the pieces are missing, so that the last frame alone does not decide.
+    **{f"gap/{cut}": _run("sen", cut, gap_seconds=1.0, random_gap=True) for cut in ("fixed", "downbeat")},
     **{f"two_matrices/{cut}": _run("sen", cut, ablation={"two_matrices": True}) for cut in ("fixed", "downbeat")},
     "more_music/sen": _run("sen", also=MORE_MUSIC),
     "more_music/two_matrices": _run("sen", ablation={"two_matrices": True}, also=MORE_MUSIC),

@@ -111,7 +111,12 @@ def _table5(game: str) -> list[Cell]:
 
 def _boundary(gap: float) -> list[Cell]:
     """Does the join alone decide? Music removed on each side of it, and a SEN that was trained so."""
-    methods = (("sen", "table2/sen"), ("ccsn", "table2/ccsn"), ("sen, gap 0.5 s", "boundary/sen"))
+    methods = (
+        ("sen", "table2/sen"),
+        ("ccsn", "table2/ccsn"),
+        ("sen, gap 0.5 s", "boundary/sen"),
+        ("sen, random gap", "gap/fixed"),
+    )
     rows: list[Row] = [(name, "fixed", run, None) for name, run in methods]
     cells = _group("jigsaw", "fixed", 3, [*rows, _two_matrices("fixed")], ("sen", "fixed"))
     return [replace(cell, gap=gap) for cell in cells]
@@ -125,7 +130,7 @@ def _transfer(n: int) -> list[Cell]:
 
 
 GAMES = ("jigsaw", "sequencing", "medley")
-GAPS = (0.0, 0.25, 0.5, 1.0)
+GAPS = (0.0, 0.25, 0.5, 1.0, 2.0)
 CELLS: dict[str, list[Cell]] = {
     "2": _group(
         "jigsaw",
@@ -142,7 +147,7 @@ CELLS: dict[str, list[Cell]] = {
     "4": [cell for game in GAMES for cell in _table4(game)],
     "5": [cell for game in GAMES for cell in _table5(game)],
     "boundary": [cell for gap in GAPS for cell in _boundary(gap)],
-    "transfer": [cell for n in (3, 6) for cell in _transfer(n)],
+    "transfer": [cell for n in (3, 6, 8) for cell in _transfer(n)],
 }
 
 
