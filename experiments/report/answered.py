@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from djnet.similarity import similarity_matrices
 from tqdm import tqdm
 
 from djnet import baselines
@@ -13,6 +12,7 @@ from djnet.errors import UserError
 from djnet.networks.models import MODELS
 from djnet.ordering import best_order
 from djnet.pages.puzzles import page_data
+from djnet.scoring import similarity_matrices
 from experiments import predictions
 from experiments.report.music import Music, PuzzleWithMusic
 

@@ -258,7 +258,7 @@ def test_the_learning_rate_rises_and_falls():
         ({"off_beat": 1.5}, "off_beat must be from 0 to 1, got 1.5"),
         ({"share": 0.0}, "share must be above 0 and at most 1, got 0"),
         ({"gap_seconds": 5.0}, "leaves nothing of fragments"),
-        ({"ablation": {"strid": 2}}, "A design has no 'strid'"),
+        ({"ablation": {"strid": 2}}, "A network has no 'strid'"),
         ({"model": "tsn", "n": 4}, "tsn compares three fragments, not 4"),
     ],
 )
