@@ -10,6 +10,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from djnet.cuts import join_windows
 from djnet.networks.batch_norm import MaskedBatchNorm
 from djnet.networks.config import EDGES, POOLINGS
 
@@ -36,7 +37,8 @@ class JoinWindow(keras.layers.Layer):
         if not self.frames:
             return fragments, valid
         lengths = tf.cast(tf.reduce_sum(valid, axis=1), tf.int32)
-        first = tf.maximum(lengths - self.frames, 0) if self.side == "end" else tf.zeros_like(lengths)
+        end, beginning = join_windows(tf.zeros_like(lengths), lengths, self.frames, tf.maximum)
+        first = end if self.side == "end" else beginning
         places = first[:, None] + tf.range(self.frames)
         valid = tf.cast(places < lengths[:, None], fragments.dtype)
         window = tf.gather(fragments, tf.minimum(places, tf.shape(fragments)[1] - 1), batch_dims=1)
