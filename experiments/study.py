@@ -27,46 +27,37 @@ BASE = "table2/sen"
 BASELINES = ("sn", "cin", "ccsn", "tsn", "opn")
 DOWNBEATS = {"segmentation": "downbeat", "off_beat": 0.0}
 ADAM = {"optimiser": "adam", "learning_rate": 0.001}
+TWO_MATRICES = {"ablation": {"two_matrices": True}}
+WIDE = {"tower": (128, 256, 512), "convnet": (64, 128, 256), "dense": (1024, 1024)}
 MORE_MUSIC = {"also": ("pop909 (rendered)",)}
 VARIANTS: dict[str, dict[str, Any]] = {
     "base": {},
     "cut at downbeats": DOWNBEATS,
-    "cut at downbeats with spec_augment": DOWNBEATS | {"spec_augment": True},
     "cut at downbeats and half off the beat": DOWNBEATS | {"off_beat": 0.5},
     "cut at downbeats and three quarters off the beat": DOWNBEATS | {"off_beat": 0.75},
-    "cut at downbeats with dropout 0.5": DOWNBEATS | {"ablation": {"dropout": 0.5}},
     "cuts not drawn anew": {"redraw": False},
     "timbre": {"timbre": True},
     "spec_augment": {"spec_augment": True},
     "rate 0.02": {"learning_rate": 0.02},
     "rate 0.1": {"learning_rate": 0.1},
     "adam": ADAM,
-    "adam at rate 0.0005": ADAM | {"learning_rate": 0.0005},
-    "adam at rate 0.002": ADAM | {"learning_rate": 0.002},
-    "adam and cut at downbeats": ADAM | DOWNBEATS,
-    "adam and overlapping": ADAM | {"protocol": "overlapping"},
-    "batches of 8": {"batch_clips": 8},
+    "adam and two matrices": ADAM | TWO_MATRICES,
     "batches of 16": {"batch_clips": 16},
     "zeros at the edges": {"ablation": {"edges": "zeros"}},
     "dropout 0.5": {"ablation": {"dropout": 0.5}},
-    "two matrices": {"ablation": {"two_matrices": True}},
-    "window 0.4 s": {"ablation": {"window_seconds": 0.418}},
+    "two matrices": TWO_MATRICES,
     "window 0.8 s": {"ablation": {"window_seconds": 0.836}},
     "window 3 s": {"ablation": {"window_seconds": 2.926}},
+    "trimmed": {"protocol": "trimmed"},
     "overlapping": {"protocol": "overlapping"},
-    "overlapping with window 0.8 s": {"protocol": "overlapping", "ablation": {"window_seconds": 0.836}},
+    "random gap": {"gap_seconds": 1.0, "random_gap": True},
     "half as wide": {"ablation": {"tower": (32, 64, 128), "convnet": (16, 32, 64), "dense": (256, 256)}},
-    "twice as wide": {"ablation": {"tower": (128, 256, 512), "convnet": (64, 128, 256), "dense": (1024, 1024)}},
+    "twice as wide": {"ablation": WIDE},
+    "twice as wide and two matrices": {"ablation": WIDE | {"two_matrices": True}},
     "more music": MORE_MUSIC,
-    "more music and two matrices": MORE_MUSIC | {"ablation": {"two_matrices": True}},
-    "half of the music": {"share": 1 / 2},
-    "a quarter of the music": {"share": 1 / 4},
-    "an eighth of the music": {"share": 1 / 8},
-    **{
-        f"{model} in batches of {clips}": {"model": model, "batch_clips": clips}
-        for model in BASELINES
-        for clips in (4, 16)
-    },
+    "more music and two matrices": MORE_MUSIC | TWO_MATRICES,
+    **{f"{name} of the music": {"share": share} for name, share in (("half", 1 / 2), ("an eighth", 1 / 8))},
+    **{f"{model} in batches of {n}": {"model": model, "batch_clips": n} for model in BASELINES for n in (4, 16)},
 }
 
 
