@@ -65,10 +65,10 @@ def claim(run: Run, manifest: Manifest, folder: Path, also: Sequence[Manifest] =
     write_json(path, facts | {"commit": commit(), "versions": versions, "finished": False} | moments)
 
 
-def finish(folder: Path, progress: Progress) -> None:
+def finish(folder: Path, best_epoch: int, best_score: float) -> None:
     """Mark a run as finished: only such runs are evaluated."""
     facts = json.loads((folder / "run.json").read_text(encoding="ascii"))
-    done = {"finished": True, "best_epoch": progress.best_epoch, "best_score": progress.best_score}
+    done = {"finished": True, "best_epoch": best_epoch, "best_score": best_score}
     write_json(folder / "run.json", facts | done)
 
 

@@ -16,7 +16,7 @@ from tqdm import tqdm
 from djnet import metrics, scoring
 from djnet.constants import seconds_to_hops
 from djnet.dataset import Epoch, Fragments, fragment_batches
-from djnet.files import remove_partial
+from djnet.files import locked
 from djnet.networks.batch_norm import precise
 from djnet.networks.models import build
 from djnet.pairs import LISTWISE, Kind, Pair, pairs_of, questions_for
@@ -154,10 +154,27 @@ def train(
             f"{clips} training clips do not fill a batch of {run.batch_clips}: try a smaller --batch_clips."
         )
     trainer = Trainer(run, manifest.pairs(run.segmentation, run.n), steps * run.epochs, strategy)
-    if trainer.writes:
-        folder.mkdir(parents=True, exist_ok=True)
-        remove_partial(folder)
+    if not trainer.writes:
+        return _fit(trainer, manifest, folder, steps, on_epoch, show_progress, also)
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder):
         checkpoints.claim(run, manifest, folder, also)
+        result = _fit(trainer, manifest, folder, steps, on_epoch, show_progress, also)
+        checkpoints.finish(folder, result.best_epoch, result.best_score)
+    return result
+
+
+def _fit(
+    trainer: Trainer,
+    manifest: Manifest,
+    folder: Path,
+    steps: int,
+    on_epoch: Callable[[dict[str, Any]], None],
+    show_progress: bool,
+    also: Sequence[Manifest],
+) -> Result:
+    """Train from the last checkpoint on to the end; arguments as of `train`, and the steps of an epoch."""
+    run = trainer.run
     progress = checkpoints.resume(folder, trainer.restore)
     trainer.require_same_step(progress.step)
     while progress.epoch < run.epochs and not _is_done(run, progress):
@@ -185,8 +202,6 @@ def train(
             checkpoints.append(folder / "history.csv", row)
             checkpoints.save(folder, progress, state)
             on_epoch(row)
-    if trainer.writes:
-        checkpoints.finish(folder, progress)
     return Result(folder, progress.best_score, progress.best_epoch, progress.epoch)
 
 

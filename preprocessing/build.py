@@ -6,13 +6,10 @@
 Run again after an interruption, it goes on where it stopped; run again on the same music, it does nothing.
 """
 
-import contextlib
-import fcntl
 import logging
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +24,7 @@ from djnet.corpora import TRACK_LIST, Corpus, Skipped, Track, folder, free, synt
 from djnet.downbeats import tracker
 from djnet.downbeats.madmom import MadmomMissingError, madmom
 from djnet.errors import UserError
-from djnet.files import digest_json, remove_partial
+from djnet.files import digest_json, locked
 from djnet.records import FEATURES, MANIFEST, SPLITS, VERSION, Clip, Manifest, RecordsError
 from preprocessing import duplicates, splits
 from preprocessing.clips import Planned, Settings, choose_starts, prepare
@@ -57,8 +54,7 @@ def build(
     """Turn a corpus into records below `output`, going on from what an earlier run left there; `cache` keeps beats."""
     engine = engine or engine_for("local", workers)
     output.mkdir(parents=True, exist_ok=True)
-    with _locked(output):
-        remove_partial(output)
+    with locked(output):
         tracks, seconds, skipped = _plan(corpus, settings, cache, engine)
         skipped = corpus.skipped + skipped
         about = {
@@ -98,17 +94,6 @@ def write_tracks(path: Path, tracks: list[Planned], corpus: Corpus) -> None:
     licences = {track.id: track.licence for track in corpus.tracks}
     rows = [(track.id, track.path, track.group, track.split, licences[track.id]) for track in tracks]
     write_csv(path, ("track", "path", "group", "split", "licence"), rows)
-
-
-@contextlib.contextmanager
-def _locked(output: Path) -> Iterator[None]:
-    """One run a folder; the system lets go of the lock even if the run is killed."""
-    with open(output / ".lock", "w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UserError(f"Another run is writing to {output}: wait for it, or choose another --output.") from None
-        yield
 
 
 def _plan(

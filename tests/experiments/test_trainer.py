@@ -16,11 +16,13 @@ import tensorflow as tf
 from djnet import scoring
 from djnet.corpora import synthetic
 from djnet.dataset import Fragments
+from djnet.errors import UserError
+from djnet.files import locked
 from djnet.networks.models import MODELS
 from djnet.networks.models import build as build_model
 from djnet.pairs import pairs_of
 from djnet.records import Manifest, RecordsError
-from experiments.checkpoints import TrainingError, read_history
+from experiments.checkpoints import TrainingError, read_history, run_folder
 from experiments.configs import ABLATIONS, BATCHES, EXPERIMENTS, Run, experiment
 from experiments.trainer import Trainer, check_memory, learning_rates, train, training_batches, validate
 from preprocessing.build import build
@@ -130,6 +132,19 @@ def test_the_folder_of_another_run_is_refused(records, tmp_path):
     (tmp_path / "run.json").write_text(json.dumps(found | {"records": "others"}))
     with pytest.raises(TrainingError, match="was trained on other records"):
         train(replace(RUN, epochs=1), records, tmp_path)
+
+
+def test_a_folder_that_is_being_trained_into_is_left_alone(records, tmp_path):
+    folder = run_folder(tmp_path, records, replace(RUN, epochs=1))
+    folder.mkdir(parents=True)
+    with locked(folder):
+        unfinished = folder / ".checkpoint.npz.1.partial"
+        unfinished.touch()
+        with pytest.raises(UserError, match=rf"Another run is writing to .* \(process {os.getpid()} on .*\)"):
+            train(replace(RUN, epochs=1), records, folder)
+        assert unfinished.exists() and not (folder / "run.json").exists()
+    train(replace(RUN, epochs=1), records, folder, show_progress=False)
+    assert {path.name for path in folder.iterdir()} == {"run.json", "history.csv", "best.keras", "checkpoint.npz"}
 
 
 def test_a_damaged_checkpoint_is_named(records, tmp_path):
