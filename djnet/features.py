@@ -8,6 +8,7 @@ import scipy.signal
 import scipy.sparse
 
 from djnet.constants import HOP_SAMPLES, LOG_GAIN, MEL_BINS, SAMPLE_RATE_HZ, WINDOW_SAMPLES
+from djnet.errors import UserError
 
 HALF_WINDOW = WINDOW_SAMPLES // 2
 SHORTEST_SAMPLES = HALF_WINDOW + 1  # fewer cannot be mirrored
@@ -41,7 +42,10 @@ def log_mel(samples: np.ndarray) -> np.ndarray:
         mel[first : first + count] = (_sparse_filters() @ power.T).T[:count]
     mel *= np.float32(LOG_GAIN)
     mel += np.float32(1.0)
-    return np.log(mel, out=mel)
+    np.log(mel, out=mel)
+    if not np.isfinite(mel).all():
+        raise UserError(f"Samples as large as {np.abs(samples).max():.3g} have no log-mel that is a number.")
+    return mel
 
 
 @cache

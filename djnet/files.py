@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import hashlib
 import json
+import math
 import os
 import platform
 import re
@@ -88,6 +89,36 @@ def write_json(path: Path, value: Any) -> None:
     """Write readable JSON, whole or not at all."""
     with whole_file(path) as partial:
         partial.write_text(json.dumps(value, indent=1, ensure_ascii=True) + "\n", encoding="ascii")
+
+
+def read_json(path: Path, shape: dict[str, Any]) -> dict[str, Any]:
+    """A JSON object of a shape, as of `require_shape`; a UserError names the file and the place that is wrong."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path} is damaged ({error}).") from error
+    require_shape(value, shape, path)
+    return value
+
+
+def require_shape(value: Any, shape: Any, path: Path, place: str = "") -> None:
+    """A UserError that names the first place where a JSON value of a file is of another shape.
+
+    A shape is a type (float for any finite number), [shape of every item] or {name: shape}; more names are allowed.
+    """
+    kind = type(shape) if isinstance(shape, dict | list) else shape
+    fits = isinstance(value, int | float) and math.isfinite(value) if kind is float else isinstance(value, kind)
+    if not fits or (isinstance(value, bool) and kind is not bool):
+        wanted = {dict: "an object", list: "a list", float: "a number", int: "a whole number"}.get(kind, kind.__name__)
+        raise UserError(f"{path} is damaged ({place or 'its content'} is not {wanted}).")
+    if isinstance(shape, list):
+        for i, item in enumerate(value):
+            require_shape(item, shape[0], path, f"{place}[{i}]")
+    elif isinstance(shape, dict):
+        for name, inner in shape.items():
+            if name not in value:
+                raise UserError(f"{path} is damaged ({place or 'its content'} has no {name!r}).")
+            require_shape(value[name], inner, path, f"{place}.{name}".lstrip("."))
 
 
 def digest_json(value: Any) -> str:

@@ -1,6 +1,5 @@
 """Trained networks, ready to score fragments: those shipped with the package, or a run folder of one's own."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,9 @@ import numpy as np
 import djnet.networks.models  # noqa: F401  (registers the layers that a saved model is made of)
 from djnet.cuts import frame_range
 from djnet.errors import UserError
+from djnet.files import read_json, require_shape
 from djnet.puzzles import Puzzle
+from djnet.records import moments
 from djnet.scoring import score_puzzles
 
 WEIGHTS = Path(__file__).parent / "weights"
@@ -54,10 +55,12 @@ def load(name: str | Path) -> Scorer:
     if not (folder / "best.keras").exists() or not (folder / "run.json").exists():
         shipped = ", ".join(names()) or "none"
         raise FileNotFoundError(f"{name} is neither a network of the package ({shipped}) nor a folder of a run.")
-    facts = json.loads((folder / "run.json").read_text(encoding="ascii"))
+    path = folder / "run.json"
+    facts = read_json(path, {})
     if "mean" not in facts:
-        raise ValueError(f"{folder}/run.json has no mean of the features: the run is of an older version.")
-    mean, std = (np.asarray(facts[name], np.float32) for name in ("mean", "std"))
+        raise ValueError(f"{path} has no mean of the features: the run is of an older version.")
+    require_shape(facts, {"run": {"protocol": str}}, path)
+    mean, std = moments(facts, path)
     protocol = {"isolated": "trimmed"}.get(facts["run"]["protocol"], facts["run"]["protocol"])
     return Scorer(read_model(folder / "best.keras"), mean, std, protocol)
 

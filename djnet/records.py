@@ -8,7 +8,6 @@ are computed from the samples when it is cut.
 
 import errno
 import hashlib
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -20,7 +19,7 @@ import numpy as np
 from djnet import constants
 from djnet.cuts import cut_fragments
 from djnet.errors import UserError
-from djnet.files import digest_json
+from djnet.files import digest_json, read_json, require_shape
 from djnet.pairs import Kind, Pair
 
 if TYPE_CHECKING:
@@ -43,6 +42,17 @@ FEATURES = {
     "jigsaw_sizes": list(constants.JIGSAW_SIZES),
 }
 FULL_SCALE = 32_767
+
+
+_SHARDS = [{"name": str, "clips": int, "bytes": int, "sha256": str}]
+_MANIFEST_SHAPE = {
+    "features": dict,
+    "corpus": {"name": str, "hash": str},
+    "settings": dict,
+    "gzip": bool,
+    "splits": {split: {"tracks": int, "clips": int, "games": dict, "shards": _SHARDS} for split in SPLITS},
+    "silent_clips": int,
+}
 
 
 class RecordsError(UserError):
@@ -183,6 +193,15 @@ def write_file(path: Path, clips: Iterable[Clip]) -> None:
         raise OSError(errno.EIO, error.message.rstrip("."), str(path)) from error
 
 
+def moments(content: dict[str, Any], path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation of features from a manifest or run.json: float32 [128] each, fit to divide by."""
+    require_shape(content, {"mean": [float], "std": [float]}, path)
+    mean, std = (np.array(content[name], np.float32) for name in ("mean", "std"))
+    if not len(mean) == len(std) == constants.MEL_BINS or std.min() <= 0 or not np.isfinite([mean, std]).all():
+        raise UserError(f"{path} is damaged (mean and std are not {constants.MEL_BINS} numbers each, std above 0).")
+    return mean, std
+
+
 @dataclass(frozen=True)
 class Manifest:
     """What stands in a folder of records."""
@@ -200,12 +219,10 @@ class Manifest:
                 f"{path} is missing: no finished records there. Make them with: make preprocess DATA={folder}"
             )
         try:
-            content = json.loads(path.read_text(encoding="ascii"))
+            content = read_json(path, {"hash": str})
             stated = content.pop("hash")
-        except (ValueError, KeyError) as error:
-            raise RecordsError(
-                f"{path} is damaged ({error}). Remove it and run: make preprocess DATA={folder}"
-            ) from error
+        except UserError as error:
+            raise RecordsError(f"{error} Remove it and run: make preprocess DATA={folder}") from error
         if content.get("version") != VERSION:
             raise RecordsError(
                 f"{path} has format {content.get('version')}, this program reads format {VERSION}. "
@@ -215,6 +232,11 @@ class Manifest:
             raise RecordsError(
                 f"{path} was changed after it was written. Remove it and run: make preprocess DATA={folder}"
             )
+        try:
+            require_shape(content, _MANIFEST_SHAPE, path)
+            moments(content, path)
+        except UserError as error:
+            raise RecordsError(f"{error} Remove it and run: make preprocess DATA={folder}") from error
         for name, value in FEATURES.items():
             if content["features"].get(name) != value:
                 raise RecordsError(
@@ -246,12 +268,12 @@ class Manifest:
     @property
     def mean(self) -> np.ndarray:
         """Mean of each mel bin over the training split: [128]."""
-        return np.array(self.content["mean"], np.float32)
+        return moments(self.content, self.folder / MANIFEST)[0]
 
     @property
     def std(self) -> np.ndarray:
         """Standard deviation of each mel bin over the training split: [128]."""
-        return np.array(self.content["std"], np.float32)
+        return moments(self.content, self.folder / MANIFEST)[1]
 
     def clips(self, split: str) -> int:
         """How many clips a split has."""

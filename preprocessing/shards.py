@@ -20,7 +20,7 @@ import numpy as np
 
 from djnet.constants import MEL_BINS
 from djnet.files import digest_json, whole_file, write_json
-from djnet.records import FEATURES, MANIFEST, SPLITS, VERSION, Clip, write_file
+from djnet.records import FEATURES, MANIFEST, SPLITS, VERSION, Clip, RecordsError, write_file
 
 SHARD_BYTES = 100 << 20
 
@@ -54,7 +54,7 @@ class Parts:
             size = self.records(key).stat().st_size if part.clips else 0
         except (OSError, ValueError, TypeError):
             return None
-        return part if size == part.bytes else None
+        return part if size == part.bytes and np.isfinite([part.sums, part.squares]).all() else None
 
     def add(self, key: str, split: str, clips: list[Clip], silent: int, error: str = "") -> Part:
         """Write a track's records."""
@@ -146,4 +146,6 @@ def _moments(parts: list[Part]) -> tuple[list[float], list[float]]:
     mean = np.sum([part.sums for part in parts], axis=0) / frames
     variance = np.sum([part.squares for part in parts], axis=0) / frames - mean**2
     std = np.sqrt(np.maximum(variance, 0.0))
+    if not np.isfinite([mean, std]).all():
+        raise RecordsError("The mean of the features is not finite: run the same command again.")
     return [round(float(x), 6) for x in mean], [round(float(x), 6) if x > 1e-3 else 1.0 for x in std]

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from djnet import constants
+from djnet.errors import UserError
 from djnet.features import log_mel
 
 
@@ -51,3 +52,9 @@ def test_too_few_samples():
         log_mel(np.zeros(1024, np.float32))
     with pytest.raises(ValueError, match="mono"):
         log_mel(np.zeros((2, 4096), np.float32))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_samples_whose_squares_overflow_are_refused():
+    with pytest.raises(UserError, match=r"Samples as large as 1e\+25 have no log-mel"):
+        log_mel(np.full(4096, 1e25, np.float32))

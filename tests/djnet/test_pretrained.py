@@ -8,6 +8,7 @@ import pytest
 
 import djnet
 from djnet import pretrained, scoring
+from djnet.errors import UserError
 from djnet.networks.models import build
 from djnet.puzzles import jigsaws
 from tests.djnet.networks.test_models import TINY
@@ -45,6 +46,23 @@ def test_what_is_no_network(tmp_path):
     build("sen", "compact", **TINY).save(tmp_path / "best.keras")
     (tmp_path / "run.json").write_text("{}")
     with pytest.raises(ValueError, match="no mean of the features"):
+        djnet.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("facts", "message"),
+    [
+        ({"std": [0.0] * 128}, "std above 0"),
+        ({"std": [float("nan")] * 128}, r"std\[0\] is not a number"),
+        ({"mean": 3}, "mean is not a list"),
+        ({"run": []}, "run is not an object"),
+    ],
+)
+def test_a_run_without_sensible_moments_is_refused(tmp_path, facts, message):
+    (tmp_path / "best.keras").touch()
+    sensible = {"mean": [0.0] * 128, "std": [1.0] * 128, "run": {"protocol": "centred"}}
+    (tmp_path / "run.json").write_text(json.dumps(sensible | facts))
+    with pytest.raises(UserError, match=rf"run.json is damaged \(.*{message}"):
         djnet.load(tmp_path)
 
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from djnet import constants
+from djnet.files import digest_json
 from djnet.pairs import pairs_of
 from djnet.records import (
     Clip,
@@ -170,6 +171,31 @@ def test_a_changed_manifest_is_refused(records, tmp_path, change, message):
     path.write_text(json.dumps(content))
     with pytest.raises(RecordsError, match=message):
         Manifest.read(manifest.folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"std": [0.0] * 128}, r"mean and std are not 128 numbers each, std above 0"),
+        ({"mean": [0.0] * 127}, r"mean and std are not 128 numbers"),
+        ({"mean": [float("nan")] * 128}, r"mean\[0\] is not a number"),
+        ({"std": None}, r"std is not a list"),
+        ({"splits": {"train": {"shards": []}}}, r"splits.train has no 'tracks'"),
+        ({"corpus": []}, r"corpus is not an object"),
+    ],
+)
+def test_a_manifest_of_the_wrong_shape_is_refused_by_its_place(records, tmp_path, change, message):
+    content = records.content | change
+    (tmp_path / "manifest.json").write_text(json.dumps(content | {"hash": digest_json(content)}))
+    with pytest.raises(RecordsError, match=rf"manifest.json is damaged \({message}.*make preprocess"):
+        Manifest.read(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["[]", "3", '"hash"', "[" * 100_000, "\0", '{"hash": 3}'])
+def test_what_is_no_manifest_is_refused_by_name(tmp_path, text):
+    (tmp_path / "manifest.json").write_text(text)
+    with pytest.raises(RecordsError, match=r"manifest.json is damaged \("):
+        Manifest.read(tmp_path)
 
 
 def test_the_origin_is_the_same_where_rounding_differs(records):
