@@ -49,7 +49,7 @@ def read_sections(path: Path) -> list[Section]:
     previous = 0.0
     for line, section in numbered:
         start, end = section.start, section.end
-        if start < 0 or end <= start:
+        if not 0 <= start < end:
             raise AnnotationError(path, line, f"a section cannot go from {start:g} s to {end:g} s.")
         if start < previous - 1e-6:
             reason = f"begins at {start:g} s, before the section above it ends ({previous:g} s)."
@@ -75,6 +75,14 @@ def _read_table(path: Path, text: str) -> list[tuple[int, Section]]:
     is_csv = path.suffix.lower() == ".csv"
     lines = [line if line.strip() else "" for line in text.splitlines()]
     rows = csv.DictReader(lines) if is_csv else csv.DictReader(lines, _COLUMNS, delimiter="\t", quoting=csv.QUOTE_NONE)
+    try:
+        return _sections(path, rows, lines, is_csv)
+    except csv.Error as error:
+        raise AnnotationError(path, rows.line_num + 1, f"cannot be read ({error}).") from error
+
+
+def _sections(path: Path, rows: csv.DictReader, lines: list[str], is_csv: bool) -> list[tuple[int, Section]]:
+    """The sections of a table, with the numbers of their lines."""
     if missing := set(_COLUMNS) - set(rows.fieldnames or ()):
         raise AnnotationError(path, 1, f"has no column {min(missing)!r}; it needs start, end and label.")
     sections = []
@@ -104,7 +112,7 @@ def _read_cue(path: Path, text: str) -> list[tuple[int, Section]]:
         if named := re.match(r'TITLE\s+"?([^"]*)"?', words, re.IGNORECASE):
             title = named[1]
         if re.match(r"INDEX\s+01\b", words, re.IGNORECASE):
-            time = re.match(r"INDEX\s+01\s+(\d+):([0-5]\d):(\d\d)$", words, re.IGNORECASE)
+            time = re.match(r"INDEX\s+01\s+(\d{1,5}):([0-5]\d):(\d\d)$", words, re.IGNORECASE)
             if not time:
                 raise AnnotationError(path, line, f"INDEX 01 needs minutes:seconds:frames, got {words!r}.")
             start = 60 * int(time[1]) + int(time[2]) + int(time[3]) / 75

@@ -21,7 +21,7 @@ import tensorflow as tf
 import djnet
 from djnet.files import whole_file, write_json
 from djnet.records import Manifest
-from experiments.configs import Run
+from experiments.configs import Run, read_run
 
 
 class TrainingError(RuntimeError):
@@ -47,8 +47,8 @@ def claim(run: Run, manifest: Manifest, folder: Path, also: Sequence[Manifest] =
     facts = {"run": run.to_json(), "corpus": manifest.content["corpus"], "records": manifest.origin}
     facts |= {"also": [other.origin for other in also]}
     if (folder / "checkpoint.npz").exists():
-        found = json.loads(path.read_text(encoding="ascii"))
-        before = Run.from_json(found["run"]).to_json()
+        described, found = read_run(path)
+        before = described.to_json()
         for name, value in facts["run"].items():
             if (was := before[name]) != value:
                 raise TrainingError(
@@ -67,7 +67,7 @@ def claim(run: Run, manifest: Manifest, folder: Path, also: Sequence[Manifest] =
 
 def finish(folder: Path, best_epoch: int, best_score: float) -> None:
     """Mark a run as finished: only such runs are evaluated."""
-    facts = json.loads((folder / "run.json").read_text(encoding="ascii"))
+    _, facts = read_run(folder / "run.json")
     done = {"finished": True, "best_epoch": best_epoch, "best_score": best_score}
     write_json(folder / "run.json", facts | done)
 

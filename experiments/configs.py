@@ -3,11 +3,13 @@
 import json
 import re
 from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any
 
 from djnet.constants import CLIP_SECONDS, seconds_to_hops
 from djnet.cuts import PROTOCOLS
-from djnet.files import digest_json
+from djnet.errors import UserError
+from djnet.files import digest_json, read_json
 from djnet.networks.config import NAMES, NetworkConfig, config_for
 from djnet.pairs import Kind, pairs_of, questions_for
 
@@ -135,6 +137,15 @@ class Run:
             values["protocol"] = "trimmed"
         values["ablation"] = {key: _tupled(value) for key, value in values.get("ablation", {}).items()}
         return cls(**values)
+
+
+def read_run(path: Path) -> tuple[Run, dict[str, Any]]:
+    """The run that a run.json is of, and all that stands there; a UserError names what is wrong with it."""
+    facts = read_json(path, {"run": dict, "records": str, "corpus": {"name": str}, "finished": bool})
+    try:
+        return Run.from_json(facts["run"]), facts
+    except (ValueError, TypeError, AttributeError) as error:
+        raise UserError(f"{path} is not the description of a run ({error}).") from error
 
 
 _ROW = (

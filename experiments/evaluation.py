@@ -1,7 +1,6 @@
 """Plays the cells of the tables: finds the puzzles and the networks, lets each method answer, measures the answers."""
 
 import hashlib
-import json
 import logging
 import math
 from collections.abc import Iterable, Sequence
@@ -18,6 +17,7 @@ from tqdm import tqdm
 from djnet import metrics, scoring
 from djnet.baselines import REFERENCES
 from djnet.constants import seconds_to_hops
+from djnet.errors import UserError
 from djnet.files import digest_json
 from djnet.ordering import best_order, greedy, likeliest
 from djnet.pairs import LISTWISE
@@ -35,7 +35,7 @@ from djnet.puzzles import (
 from djnet.records import Manifest
 from experiments import predictions
 from experiments.checkpoints import commit
-from experiments.configs import Run, experiment
+from experiments.configs import Run, experiment, read_run
 from experiments.predictions import Answer
 from experiments.significance import interval, mcnemar, mean_by_group, permutation_test
 from experiments.tables import GREEDY, LIKELIEST, MEASURES, Cell, key_of
@@ -283,12 +283,11 @@ class Evaluation:
         runs = []
         for path in sorted(paths):
             try:
-                facts = json.loads(path.read_text(encoding="ascii"))
-                run, is_ours = Run.from_json(facts["run"]), facts["records"] == self._manifest.origin
-                if is_ours and facts["finished"] and run.row == published.row:
+                run, facts = read_run(path)
+                if facts["records"] == self._manifest.origin and facts["finished"] and run.row == published.row:
                     runs.append((run, path.parent, facts))
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
-                log.warning("%s is not the description of a run (%s): left out.", path, error)
+            except UserError as error:
+                log.warning("%s It is left out.", error)
         return runs
 
 

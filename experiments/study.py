@@ -8,7 +8,6 @@ with three of other music, whose validation split plays too. The winners are the
 of the preset `compact`. Stopped at any time, the same command goes on where it was.
 """
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -124,11 +123,10 @@ def row_of(
 ) -> dict[str, Any]:
     """What a variant reached, on the validation split and on that of other records; `also` was trained on."""
     from experiments.checkpoints import read_history
-    from experiments.configs import Run
+    from experiments.configs import read_run
     from experiments.trainer import clips_of, training_clips
 
-    facts = json.loads((folder / "run.json").read_text(encoding="ascii"))
-    run = Run.from_json(facts["run"])
+    run, facts = read_run(folder / "run.json")
     history = pd.DataFrame(list(read_history(folder / "history.csv"))).astype(float)
     best = history.loc[history["valid_global"].idxmax()]
     return {

@@ -1,7 +1,6 @@
 """The files beside a medley: a receipt to render it again, a cue sheet, a table, a picture."""
 
 import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -14,13 +13,16 @@ import djnet
 from djnet import audio
 from djnet.corpora import write_csv
 from djnet.errors import UserError
-from djnet.files import whole_file, write_json
+from djnet.files import read_json, whole_file, write_json
 from djnet.medley.arrange import Arrangement
 from djnet.medley.mix import Mix
 from djnet.medley.transitions import RATE_HZ, Segment
 
-_RECEIPT = {"title", "bars", "peak_db", "clips", "scores"}  # what rendering reads
-_CLIP = {"song", "content", "begin", "start", "end", "beats", "bpm", "key"}
+_CLIP = {
+    "song": str, "content": str, "begin": float, "start": float, "end": float, "beats": [[float]], "bpm": float,
+    "key": str,
+}  # fmt: skip
+_RECEIPT = {"title": str, "bars": int, "peak_db": float, "clips": [_CLIP], "scores": [float]}  # what rendering reads
 _COLUMNS = ["start", "end", "label", "song_start", "song_end", "bpm", "key", "join", "bars", "stretch", "score", "why"]
 _MARGIN_SECONDS = 0.3  # of music around a part, for its edges
 _STEP = RATE_HZ // 20  # samples that share a point of the picture
@@ -56,13 +58,14 @@ def make_receipt(arrangement: Arrangement, title: str, bars: int, peak_db: float
 def read_receipt(path: Path) -> dict[str, Any]:
     """A receipt; a UserError says what is wrong with it."""
     try:
-        receipt = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise UserError(f"{path}: is not a receipt of a medley ({error}).") from error
-    clips = receipt.get("clips") if isinstance(receipt, dict) else None
-    whole = isinstance(clips, list) and all(isinstance(clip, dict) and clip.keys() >= _CLIP for clip in clips)
-    if not clips or not whole or not receipt.keys() >= _RECEIPT:
-        raise UserError(f"{path}: is not a receipt of a medley; `djnet medley` writes one beside every medley.")
+        receipt = read_json(path, _RECEIPT)
+    except UserError as error:
+        raise UserError(f"{error} It is not a receipt of a medley; `djnet medley` writes one beside each.") from error
+    clips = receipt["clips"]
+    in_order = all(0 <= clip["begin"] <= clip["start"] < clip["end"] for clip in clips)
+    pairs = all(len(beat) == 2 for clip in clips for beat in clip["beats"])
+    if not clips or len(receipt["scores"]) != len(clips) - 1 or not in_order or not pairs:
+        raise UserError(f"{path} is damaged (its clips, their times, beats and scores do not fit together).")
     return receipt
 
 

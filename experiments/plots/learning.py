@@ -1,6 +1,6 @@
 """How the networks of the tables learned, epoch by epoch: results/learning.csv, which stays when the runs are gone."""
 
-import json
+import logging
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,21 +8,26 @@ from typing import Any
 import pandas as pd
 
 from djnet.cuts import PROTOCOLS
+from djnet.errors import UserError
 from djnet.files import whole_file
 from djnet.records import Manifest
 from experiments.plots.charts import LEARNED
 
+log = logging.getLogger(__name__)
 KEY = ["experiment", "protocol", "seed", "records"]
 
 
 def histories(manifest: Manifest, runs: Path) -> pd.DataFrame:
     """A row an epoch of every finished run on these records that the figure shows; of several, the longest."""
-    from experiments.configs import EXPERIMENTS, Run
+    from experiments.configs import EXPERIMENTS, read_run
 
     longest: dict[Any, tuple[int, Path, str]] = {}
     for path in sorted(runs.glob("*/*/run.json")):
-        facts = json.loads(path.read_text(encoding="ascii"))
-        run = Run.from_json(facts["run"])
+        try:
+            run, facts = read_run(path)
+        except UserError as error:
+            log.warning("%s It is left out.", error)
+            continue
         is_longer = run.row not in longest or run.epochs > longest[run.row][0]
         if facts["records"] == manifest.origin and facts["finished"] and is_longer:
             longest[run.row] = run.epochs, path.with_name("history.csv"), facts.get("commit", "")

@@ -1,12 +1,49 @@
 import itertools
+import json
 
 import numpy as np
+import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from djnet.errors import UserError
 from djnet.medley import receipt
 from djnet.medley.mix import Mix
 from djnet.medley.transitions import RATE_HZ, Join
+
+CLIP = {
+    "song": "a.wav",
+    "content": "",
+    "begin": 0.0,
+    "start": 0.5,
+    "end": 9.0,
+    "beats": [[1.0, 1]],
+    "bpm": 0.0,
+    "key": "",
+}
+RECEIPT = {"title": "", "bars": 2, "peak_db": -1.0, "clips": [CLIP, CLIP], "scores": [0.5]}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"clips": {}}, "clips is not a list"),
+        ({"clips": [CLIP, CLIP | {"begin": "now"}]}, r"clips\[1\].begin is not a number"),
+        ({"clips": [CLIP | {"end": float("nan")}, CLIP]}, r"clips\[0\].end is not a number"),
+        ({"clips": [CLIP | {"end": 0.1}, CLIP]}, "do not fit together"),
+        ({"clips": [CLIP | {"beats": [[1.0]]}, CLIP]}, "do not fit together"),
+        ({"clips": [], "scores": []}, "do not fit together"),
+        ({"scores": []}, "do not fit together"),
+        ({"bars": True}, "bars is not a whole number"),
+    ],
+)
+def test_a_receipt_of_the_wrong_shape_is_refused_by_its_place(tmp_path, change, message):
+    path = tmp_path / "medley.json"
+    path.write_text(json.dumps(RECEIPT))
+    assert receipt.read_receipt(path) == RECEIPT
+    path.write_text(json.dumps(RECEIPT | change))
+    with pytest.raises(UserError, match=rf"medley.json is damaged \(.*{message}"):
+        receipt.read_receipt(path)
 
 
 def test_names_in_the_picture_do_not_cover_each_other(tmp_path, monkeypatch):
