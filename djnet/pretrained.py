@@ -1,5 +1,7 @@
 """Trained networks, ready to score fragments: those shipped with the package, or a run folder of one's own."""
 
+import contextlib
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +18,8 @@ from djnet.records import moments
 from djnet.scoring import score_puzzles
 
 WEIGHTS = Path(__file__).parent / "weights"
+_LARGEST_TEXT_BYTES = 10 << 20  # of a network's description: a thousand times what ours have
+_LARGEST_BYTES = 1 << 30  # of its weights
 
 
 class ModelError(UserError):
@@ -65,8 +69,18 @@ def load(name: str | Path) -> Scorer:
     return Scorer(read_model(folder / "best.keras"), mean, std, protocol)
 
 
+def _check_sizes(path: Path) -> None:
+    """Refuse a .keras file, which is a zip, whose parts would fill the memory: Keras reads them whole."""
+    with contextlib.suppress(OSError, zipfile.BadZipFile), zipfile.ZipFile(path) as parts:  # Keras says that better
+        for part in parts.infolist():
+            largest = _LARGEST_BYTES if part.filename.endswith(".h5") else _LARGEST_TEXT_BYTES
+            if part.file_size > largest:
+                raise ModelError(f"{path} is not loaded: {part.filename} in it has {part.file_size / 1e6:.0f} MB.")
+
+
 def read_model(path: Path) -> keras.Model:
     """A network from a .keras file, in safe mode: a file that holds code is refused."""
+    _check_sizes(path)
     try:
         return keras.models.load_model(path, compile=False, safe_mode=True)
     except Exception as error:  # a damaged file can make Keras, HDF5 and zipfile say almost anything

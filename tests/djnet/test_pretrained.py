@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+import zipfile
 
 import keras
 import numpy as np
@@ -73,6 +74,15 @@ def test_a_damaged_model_file_is_named(damage, tmp_path):
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(pretrained.ModelError, match=r"best\.keras is not loaded: it is damaged"):
         pretrained.read_model(path)
+
+
+@pytest.mark.parametrize("name", ["config.json", "metadata.json", "assets/more"])
+def test_a_model_file_that_would_fill_the_memory_is_refused_before_it_is_read(tmp_path, monkeypatch, name):
+    with zipfile.ZipFile(tmp_path / "best.keras", "w", zipfile.ZIP_DEFLATED) as parts:
+        parts.writestr(name, bytes(11 << 20))
+    monkeypatch.setattr(keras.models, "load_model", lambda *_, **__: pytest.fail("it was read"))
+    with pytest.raises(pretrained.ModelError, match=rf"best\.keras is not loaded: {name} in it has 12 MB"):
+        pretrained.read_model(tmp_path / "best.keras")
 
 
 def test_a_model_file_with_code_in_it_is_refused(tmp_path):
