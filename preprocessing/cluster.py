@@ -15,6 +15,7 @@ from typing import Any
 from joblib.externals.loky import get_reusable_executor
 
 from djnet.errors import UserError
+from djnet.processes import end_with
 
 NAMES = ("local", "dask", "ray")
 CONNECT_SECONDS = 10
@@ -54,7 +55,9 @@ def _local(workers: int) -> Engine:
 
     def run(function: Callable[..., Any], items: Iterable[tuple]) -> Iterator[Any]:
         threads = str(max(1, (os.cpu_count() or 1) // workers))
-        pool = get_reusable_executor(workers, env=dict.fromkeys(_THREAD_LIMITS, threads))
+        pool = get_reusable_executor(
+            workers, env=dict.fromkeys(_THREAD_LIMITS, threads), initializer=end_with, initargs=(os.getpid(),)
+        )
         try:
             yield from _stream(lambda *item: pool.submit(function, *item), workers, items)
         except BaseException:  # nobody waits for the rest
