@@ -1,6 +1,7 @@
 """Files that are whole or absent: a killed job leaves no half file under a final name."""
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import json
@@ -8,6 +9,7 @@ import math
 import os
 import platform
 import re
+import shutil
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,14 +23,35 @@ _PARTIAL = re.compile(rf"\..+\.{_MACHINE}-(\d+)\.partial(\.\w+)?")  # of a proce
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """A hidden path to write to; it gets its final name only when the block ends without an error."""
+    """A hidden path to write to; it gets its final name when the block ends without an error and all is on the disk."""
     partial = path.with_name(f".{path.name}.{_MACHINE}-{os.getpid()}.partial")
     try:
         yield partial
+        _to_disk(partial)
         os.replace(partial, path)
-    except BaseException:
+        _to_disk(path.parent)
+    except BaseException as error:
         partial.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename in (None, str(partial)):
+            raise _with_room(error, path) from error
         raise
+
+
+def _to_disk(path: Path) -> None:
+    """Wait until a file, or the names in a folder, would survive a power cut."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _with_room(error: OSError, path: Path) -> OSError:
+    """An error of writing under the file's final name, with the room on its disk: mostly that is what was missing."""
+    reason = str(error.strerror or error).rstrip(".")
+    with contextlib.suppress(OSError):
+        reason += f" ({shutil.disk_usage(path.parent).free / 1e6:.1f} MB are free on its disk)"
+    return OSError(error.errno or errno.EIO, reason, str(path))
 
 
 def remove_partial(folder: Path) -> None:

@@ -1,11 +1,14 @@
 """Samples -> a music file with tags: the same samples give the same bytes."""
 
+import errno
+import os
 import zlib
 from pathlib import Path
 
 import numpy as np
 import soundfile
 
+from djnet.errors import shown
 from djnet.files import whole_file
 
 WRITABLE = {
@@ -25,12 +28,20 @@ def write(path: Path, samples: np.ndarray, rate: int, title: str, comment: str) 
         raise ValueError(f"{path.name}: the ending says the format; there are {', '.join(WRITABLE)}.")
     form, subtype = WRITABLE[path.suffix.lower()]
     with whole_file(path) as partial:
-        with soundfile.SoundFile(str(partial), "w", rate, samples.shape[1], format=form, subtype=subtype) as sound:
-            sound.title, sound.comment, sound.software = title, comment, "djnet"
-            for first in range(0, len(samples), _BLOCK_FRAMES):  # libsndfile's Vorbis encoder fails on very long blocks
-                sound.write(samples[first : first + _BLOCK_FRAMES])
+        try:
+            _encode(partial, samples, rate, shown(title), shown(comment), form, subtype)
+        except (soundfile.LibsndfileError, AssertionError) as error:  # soundfile asserts that all was written
+            raise OSError(errno.EIO, f"cannot be written ({str(error) or 'not all of it'})", str(partial)) from error
         if form == "OGG":
             partial.write_bytes(_with_fixed_serial(partial.read_bytes()))
+
+
+def _encode(path: Path, samples: np.ndarray, rate: int, title: str, comment: str, form: str, subtype: str) -> None:
+    """Write samples [N, C] with libsndfile; `form` and `subtype` are its names of a format."""
+    with soundfile.SoundFile(os.fsencode(path), "w", rate, samples.shape[1], format=form, subtype=subtype) as sound:
+        sound.title, sound.comment, sound.software = title, comment, "djnet"
+        for first in range(0, len(samples), _BLOCK_FRAMES):  # libsndfile's Vorbis encoder fails on very long blocks
+            sound.write(samples[first : first + _BLOCK_FRAMES])
 
 
 def _with_fixed_serial(ogg: bytes) -> bytes:

@@ -1,6 +1,8 @@
+import errno
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -30,6 +32,29 @@ def test_what_killed_processes_left_is_removed_and_nothing_else(tmp_path):
         remove_partial(tmp_path)
         os.rename(tmp_path / "aside", partial)
     assert not left.exists() and strange.exists() and written_by_another.exists()
+
+
+def test_a_file_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
+    done: list[str] = []
+    replace = os.replace
+
+    def noted(old: Path, new: Path) -> None:
+        done.append("replace")
+        replace(old, new)
+
+    monkeypatch.setattr(os, "replace", noted)
+    monkeypatch.setattr(os, "fsync", lambda handle: done.append(Path(f"/proc/self/fd/{handle}").readlink().name))
+    with whole_file(tmp_path / "a.json") as partial:
+        partial.touch()
+    assert done == [partial.name, "replace", tmp_path.name]
+
+
+def test_an_error_of_writing_names_the_final_file_and_the_room(tmp_path):
+    said = r"No space left.* \(\d+\.\d MB are free on its disk\).*a\.json"
+    with pytest.raises(OSError, match=said), whole_file(tmp_path / "a.json") as partial:
+        partial.touch()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("name", ["folder", "medley.wav"])
