@@ -3,7 +3,6 @@
 from djnet.audio.decode import (
     CONVERTIBLE,
     READABLE,
-    AudioError,
     Probe,
     load,
     load_at,
@@ -12,6 +11,7 @@ from djnet.audio.decode import (
     title_of,
 )
 from djnet.audio.encode import LOSSY, WRITABLE, write
+from djnet.audio.errors import AudioError
 
 __all__ = [
     "CONVERTIBLE",

@@ -13,13 +13,14 @@ import numpy as np
 import soundfile
 import soxr
 
-from djnet.audio import mpeg
+from djnet.audio import mpeg, other_formats
+from djnet.audio.errors import AudioError
 from djnet.constants import SAMPLE_RATE_HZ
-from djnet.errors import UserError
 
-READABLE = frozenset({".aif", ".aiff", ".au", ".caf", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".w64", ".wav"})
-# Music that libsndfile does not read: named with a way out rather than passed over.
-CONVERTIBLE = frozenset({".aac", ".alac", ".ape", ".m4a", ".m4b", ".mp4", ".mpc", ".webm", ".wma", ".wv"})
+_LIBSNDFILE = frozenset({".aif", ".aiff", ".au", ".caf", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".w64", ".wav"})
+READABLE = _LIBSNDFILE | (other_formats.ENDINGS if other_formats.is_installed() else frozenset())
+# Music that cannot be read here: named with a way out rather than passed over.
+CONVERTIBLE = other_formats.ENDINGS - READABLE
 
 _BLOCK_FRAMES = 1 << 17
 _PROBE_SECONDS = 2.0
@@ -30,17 +31,6 @@ _RATES_HZ = (8_000, 384_000)
 _UNKNOWN_FRAMES = 1 << 62  # of a flac file from a program that did not know the end when it wrote the beginning
 _UNKNOWN_BYTES = 0x7FFFF000  # or more: the same of wav files
 _LARGEST_SAMPLE = 1e6  # full scale is 1; the squares of much larger ones overflow
-
-
-class AudioError(UserError):
-    """A file that cannot be used, with the reason in words for a person."""
-
-    def __init__(self, path: str | Path, reason: str):
-        super().__init__(path, reason)
-        self.path, self.reason = str(path), reason
-
-    def __str__(self) -> str:
-        return f"{self.path!r}: {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -117,14 +107,26 @@ def probe(path: str | Path) -> Probe:
 def title_of(path: str | Path) -> tuple[str, str]:
     """Title and artist of a file by its tags; the title by its name if there are none."""
     title = artist = ""
-    with contextlib.suppress(soundfile.LibsndfileError, OSError), _quiet(path):
-        try:
-            sound = soundfile.SoundFile(os.fsencode(path))
-        except soundfile.LibsndfileError:  # perhaps by half a frame in front of an ID3v1 tag, of 128 bytes
-            sound = soundfile.SoundFile(io.BytesIO(Path(path).read_bytes()[:-128]))
-        with sound:
-            title, artist = sound.title, sound.artist
-    return title or Path(path).stem.replace("_", " "), artist
+    with contextlib.suppress(soundfile.LibsndfileError, OSError):
+        if other_formats.is_other(path):
+            tags = other_formats.tags_of(path)
+            title, artist = tags.get("title", ""), tags.get("artist", "")
+        else:
+            with _quiet(path), _tagged(path) as sound:
+                title, artist = sound.title, sound.artist
+    return _readable(title) or Path(path).stem.replace("_", " "), _readable(artist)
+
+
+def _tagged(path: str | Path) -> soundfile.SoundFile:
+    try:
+        return soundfile.SoundFile(os.fsencode(path))
+    except soundfile.LibsndfileError:  # perhaps by half a frame in front of an ID3v1 tag, of 128 bytes
+        return soundfile.SoundFile(io.BytesIO(Path(path).read_bytes()[:-128]))
+
+
+def _readable(tag: str) -> str:
+    """A tag on one line; nothing if it was written in an encoding that is not known."""
+    return "" if "\N{REPLACEMENT CHARACTER}" in tag else " ".join(re.sub(r"[\x00-\x1f\x7f]", " ", tag).split())
 
 
 class _Sequential(soundfile.SoundFile):
@@ -144,9 +146,7 @@ def _opened(path: str | Path) -> Iterator[soundfile.SoundFile]:
     try:
         if Path(path).stat().st_size == 0:
             raise AudioError(path, "is an empty file.")
-        if Path(path).suffix.lower() in CONVERTIBLE:
-            raise AudioError(path, "is in a format that is not read; convert it, e.g. with: ffmpeg -i IN OUT.flac")
-        with _quiet(path), _Sequential(_source(path)) as sound:
+        with _quiet(path), _source(path) as source, _Sequential(source) as sound:
             if not _RATES_HZ[0] <= sound.samplerate <= _RATES_HZ[1]:
                 raise AudioError(path, f"has a sample rate of {sound.samplerate} Hz; from 8 to 384 kHz are read.")
             if sound.frames >= _UNKNOWN_FRAMES:
@@ -170,18 +170,24 @@ def _may_be_mpeg(path: str | Path) -> bool:
     return head == b"ID3" or synchronised or Path(path).suffix.lower() == ".mp3"
 
 
-def _source(path: str | Path) -> bytes | io.BytesIO:
+@contextlib.contextmanager
+def _source(path: str | Path) -> Iterator[bytes | io.BytesIO]:
     """What libsndfile is to open: the path or, for an mp3 file, its frames alone, which must be whole."""
+    if other_formats.is_other(path):
+        with other_formats.decoded(path) as wav:
+            yield os.fsencode(wav)
+        return
     frames = mpeg.find_frames(Path(path).read_bytes()) if _may_be_mpeg(path) else None
     if frames is None:
-        return os.fsencode(path)
+        yield os.fsencode(path)
+        return
     if frames.promised is not None and frames.promised - frames.seconds > _TOLERATED_SECONDS:
         reason = f"is cut off or damaged: it has {frames.seconds:.1f} s of the {frames.promised:.1f} s in its header."
         raise AudioError(path, reason)
     if frames.lost > _TOLERATED_MPEG_SECONDS:
         reason = f"is damaged: about {frames.lost:.1f} s of it, from {frames.lost_at:.1f} s on, are no audio frames."
         raise AudioError(path, reason)
-    return io.BytesIO(frames.stream)
+    yield io.BytesIO(frames.stream)
 
 
 def _quiet(path: str | Path) -> contextlib.AbstractContextManager[None]:
