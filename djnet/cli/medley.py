@@ -16,7 +16,7 @@ from tqdm import tqdm
 import djnet
 from djnet import audio
 from djnet.cli import job, text
-from djnet.corpora import folder, free
+from djnet.corpora import folder, free, playlists
 from djnet.errors import UserError
 from djnet.medley import analysis, arrange, check, mix, receipt
 from djnet.medley.search import Constraints
@@ -58,7 +58,9 @@ def parser() -> argparse.ArgumentParser:
     )
     add = words.add_argument
     add(
-        "songs", nargs="*", help="folders or files (wav, flac, ogg, opus, mp3, aiff); if none, free recordings are used"
+        "songs",
+        nargs="*",
+        help="folders, files (wav, flac, mp3, m4a ...) or playlists (m3u, pls); if none, free recordings are used",
     )
     add("-o", "--output", default="medley.wav", help="file to write: wav, flac, ogg or mp3 (default: medley.wav)")
     add("--force", action="store_true", help="overwrite existing files")
@@ -80,7 +82,7 @@ def parser() -> argparse.ArgumentParser:
     add("--first", metavar="SONG", help="song to begin with")
     add("--last", metavar="SONG", help="song to end with")
     add("--before", nargs=2, action="append", default=[], metavar=("A", "B"), help="A plays before B; may be repeated")
-    add("--keep-order", action="store_true", help="keep songs in the order given, and files of a folder sorted by name")
+    add("--keep-order", action="store_true", help="keep songs in the order given, files of a folder sorted by name")
     add("--drop-worst", type=int, default=0, metavar="K", help="leave out the K songs that fit worst")
     add = words.add_argument_group("advanced").add_argument
     add("--network", default="sen-downbeat", help="name of shipped weights, or folder of a trained run")
@@ -97,9 +99,12 @@ def main(arguments: Sequence[str]) -> int:
     _check_output(output, given.force or given.dry_run)
     if given.again:
         return _write(output, receipt.read_receipt(Path(given.again).expanduser()), given.preview)
-    songs, skipped = analysis.analyse(find_songs(given.songs, cache, output), cache, max(1, given.workers))
+    files = find_songs(given.songs, cache, output)
+    songs, skipped = analysis.analyse(files, cache, max(1, given.workers))
     for item in skipped:
         print(f"Left out: {item.path} {item.reason}")
+    if skipped:
+        print(f"{len(skipped)} of {text.count(len(files), 'file')} left out.")
     if not songs:
         raise UserError("No song is left to make a medley of.")
     if not analysis.has_tracker():
@@ -130,10 +135,13 @@ def find_songs(words: Sequence[str], cache: Path, output: Path) -> list[str]:
         path = Path(word).expanduser()
         if not path.exists():
             raise UserError(f"{word}: there is no such file or folder.")
-        paths += [track.path for track in folder.corpus(path).tracks] if path.is_dir() else [str(path)]
+        if path.is_dir():
+            paths += [track.path for track in folder.corpus(path).tracks]
+        else:
+            paths += playlists.read(path) if playlists.is_playlist(path) else [str(path)]
     paths = [path for path in dict.fromkeys(paths) if Path(path).resolve() != output.resolve()]
     if not paths:
-        raise UserError(f"{' '.join(words)}: no music files there (wav, flac, ogg, opus, mp3, aiff).")
+        raise UserError(f"{' '.join(words)}: no music files there (wav, flac, mp3, m4a ...).")
     if len(paths) > MOST_SONGS:
         raise UserError(f"{len(paths)} songs are too many for one medley, {MOST_SONGS} is the most: name fewer.")
     return paths

@@ -81,7 +81,7 @@ def bad_folder(tmp_path, write_tone, rng):
         "nan.wav": "not numbers",
         "plain.wav": "same audio as",
         "zz same sound.wav": "same audio as",
-        "video.m4a": "ffmpeg",
+        "video.m4a": "cannot be decoded",
         "gone.wav": "No such file",
         "loop.wav": "cannot be read",
     }

@@ -38,3 +38,16 @@ def test_order_prints_the_best_order_and_the_scores(monkeypatch, tmp_path, write
         with pytest.raises(SystemExit) as ended:
             main.main(["order", *words])
         assert ended.value.code == 2 and complaint in capsys.readouterr().err
+
+
+def test_order_takes_a_playlist_and_names_what_is_missing(monkeypatch, tmp_path, write_tone, capsys):
+    for name in "ab":
+        write_tone(tmp_path / "music" / f"{name}.wav", seconds=3.0)
+    (tmp_path / "list.m3u8").write_text("#EXTM3U\nmusic/b.wav\nmusic/gone.wav\nmusic\\a.wav\n")
+    monkeypatch.setattr(order, "load_network", lambda name: lambda mels: np.array([[0.0, 0.9], [0.1, 0.0]]))
+    with pytest.raises(SystemExit) as ended:
+        main.main(["order", str(tmp_path / "list.m3u8")])
+    said = capsys.readouterr().out
+    assert ended.value.code == 0
+    assert "gone.wav cannot be read (No such file" in said and "1 of 3 files left out." in said
+    assert said.index("b.wav") < said.index("a.wav")

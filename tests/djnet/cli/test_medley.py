@@ -156,6 +156,13 @@ def test_constraints_are_kept_and_their_cost_is_said(run, folder, tmp_path, caps
     assert order.index(free[3]) < order.index(free[0])
     run(folder, *dry, "--keep-order")
     assert planned(capsys) == sorted(free)
+    (folder / "list.m3u").write_text("song-0002.flac\ngone.flac\nsong-0001.flac\nsong-0003.flac\n")
+    run(folder / "list.m3u", *dry, "--keep-order")
+    said = capsys.readouterr().out
+    assert "gone.flac cannot be read" in said and "1 of 4 files left out." in said
+    assert [line.split()[1] for line in said.splitlines() if line[:1].isdigit() and "song" in line] == [
+        "song-0002", "song-0001", "song-0003"
+    ]  # fmt: skip
     run(folder, *dry, "--drop-worst", "1")
     assert len(planned(capsys)) == 3
     assert list(tmp_path.iterdir()) == [folder]

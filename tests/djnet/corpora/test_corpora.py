@@ -12,7 +12,7 @@ import pytest
 import soundfile
 
 from djnet.constants import SAMPLE_RATE_HZ
-from djnet.corpora import folder, free, synthetic
+from djnet.corpora import folder, free, playlists, synthetic
 from djnet.corpora.free import Recording
 from djnet.errors import UserError
 from djnet.rng import rng_for
@@ -183,3 +183,28 @@ def test_a_folder_is_named_by_its_game_json(tmp_path):
         (music / "game.json").write_text(damaged)
         with pytest.raises(ValueError, match=r"game\.json should say"):
             folder.corpus(music)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        (
+            "a.m3u",
+            b"#EXTM3U\r\n#EXTINF:3,One\r\nsub/one.mp3\r\n\r\n/music/two.mp3\r\n",
+            ["sub/one.mp3", "/music/two.mp3"],
+        ),
+        ("a.m3u8", "\N{ZERO WIDTH NO-BREAK SPACE}\N{LATIN SMALL LETTER E WITH ACUTE}.mp3".encode(), ["\xe9.mp3"]),
+        ("a.m3u", b"..\\old\\\xe9.mp3\n", ["../old/\xe9.mp3"]),
+        ("a.m3u", b"file:///music/my%20song.mp3\nhttp://radio/x.mp3\n", ["/music/my song.mp3", "http://radio/x.mp3"]),
+        ("a.PLS", b"[playlist]\nFile10=c.mp3\nfile2 = b.mp3\nTitle2=B\nFile1=a.mp3\n", ["a.mp3", "b.mp3", "c.mp3"]),
+        ("a.pls", b"", []),
+        ("a.m3u", bytes(range(256)), None),
+    ],
+)
+def test_playlists_are_read_as_players_write_them(tmp_path, name, content, expected):
+    path = tmp_path / name
+    path.write_bytes(content)
+    entries = playlists.read(path)
+    assert playlists.is_playlist(path)
+    if expected is not None:
+        assert entries == [entry if "://" in entry else str(tmp_path / entry) for entry in expected]
