@@ -25,7 +25,7 @@ SOURCES   := setup.py djnet preprocessing experiments tests benchmarks
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help install medley report preprocess inspect train evaluate figures study mixes rwc render reproduce docs-tables \
-  readme-tables test lint browser verify verify-downbeats stress bench madmom clean
+  readme-tables weights test lint browser verify verify-downbeats stress bench madmom clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^## /{printf "\n%s\n", substr($$0, 4)} /^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' Makefile
@@ -87,6 +87,9 @@ docs-tables: $(INSTALLED) ## write the tables of README.md and docs/ from result
 	@$(BIN)/python -m experiments.docs_tables
 
 readme-tables: docs-tables ## the old name of docs-tables
+
+weights: $(INSTALLED) ## write weights.npz of the shipped networks from their best.keras, to run without TensorFlow
+	@for folder in djnet/weights/*/; do $(BIN)/python -m experiments.export $$folder $${folder}weights.npz || exit; done
 
 ## Development
 

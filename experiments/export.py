@@ -10,6 +10,11 @@ and of its beginning (S = 2) or, in networks without a window at the join, of th
 for a frame, 0 for padding. `score` takes frames_a and frames_b of two fragments and answers with probability [B], that
 b follows a. So a fragment is embedded once, however many others it is compared with.
 
+    python -m experiments.export RUN_FOLDER RUN_FOLDER/weights.npz
+
+writes the weights of a SEN for NumPy, with which `djnet.load` needs no TensorFlow (`make weights` does so for the
+networks of the package).
+
 With --litert=pair.tflite the network is also written as one file for LiteRT, for phones and small machines: it takes
 a and b, log-mel [1, T, 128] of two fragments without padding, and answers with output_0 [1], the same probability.
 """
@@ -28,9 +33,12 @@ from djnet import constants
 from djnet.cli import job
 from djnet.errors import UserError
 from djnet.files import whole_file
+from djnet.networks import inference
 from djnet.rng import rng_for
 
 if TYPE_CHECKING:
+    import keras
+
     from djnet.pretrained import Scorer
 
 Answer = Callable[[np.ndarray, np.ndarray], Any]  # log-mels [T, 128] of two fragments -> [1]
@@ -95,6 +103,31 @@ def export_litert(scorer: "Scorer", path: Path) -> None:
         os.replace(saved, partial)
 
 
+def to_numpy(model: "keras.Model") -> inference.Sen:
+    """A SEN with its batch normalisation folded into the kernels."""
+    if model.name != "sen":
+        raise ValueError(f"{model.name} does not run in NumPy: only sen does.")
+    embedding, comparison = model.get_layer("embedding"), model.get_layer("comparison")
+
+    def folded(layer: Any, norm: Any) -> inference.Layer:
+        if norm is None:
+            return np.array(layer.kernel), np.array(layer.bias)
+        scale, bias = norm.affine(norm.mean, norm.variance)
+        return np.array(layer.kernel * scale), np.array(bias)
+
+    def blocks(layers: Any) -> list[inference.Layer]:
+        return [folded(block, block.normalise if block.batch_norm else None) for block in layers]
+
+    dense = [folded(layer, norm) for _, layer, norm in comparison.classifier.steps]
+    return inference.Sen(embedding.config, blocks(embedding.blocks), blocks(comparison.blocks), dense)
+
+
+def export_numpy(scorer: "Scorer", path: Path) -> None:
+    """Write the weights of a SEN for NumPy."""
+    with whole_file(path) as partial, open(partial, "wb") as file:
+        inference.write(file, to_numpy(scorer.model))
+
+
 def served(folder: Path) -> Answer:
     """What a SavedModel answers."""
     import tensorflow as tf
@@ -114,6 +147,12 @@ def litert(path: Path) -> Answer:
 
     run = tf.lite.Interpreter(str(path)).get_signature_runner()
     return lambda a, b: run(a=a[None], b=b[None])["output_0"]
+
+
+def in_numpy(scorer: "Scorer", path: Path) -> Answer:
+    """What a file of weights for NumPy answers."""
+    network = inference.read(path)
+    return lambda *pair: network.scores([(mel - scorer.mean) / scorer.std for mel in pair])[0, 1:]
 
 
 def compare(scorer: "Scorer", answer: Answer) -> tuple[np.ndarray, np.ndarray]:
@@ -140,18 +179,22 @@ def define_flags() -> None:
 def main(given: Any, run: str, output: str) -> None:
     """Export, and compare what was written with the network."""
     folder = Path(output).expanduser()
+    for_numpy = folder.suffix == ".npz"
     if given.litert is not None and not given.litert.endswith(".tflite"):
         raise UserError(f"--litert={given.litert}: the name must end in .tflite.")
-    if folder.exists() and not (folder / "saved_model.pb").is_file():
+    if folder.exists() and not for_numpy and not (folder / "saved_model.pb").is_file():
         raise UserError(f"{folder} is there and is not a SavedModel: choose another name.")
     job.import_quietly("tensorflow")
     logging.set_verbosity(logging.ERROR)  # TensorFlow's notes on how it saves
     try:
         scorer = djnet.load(run)
-        export(scorer, folder)
+        (export_numpy if for_numpy else export)(scorer, folder)
     except (FileNotFoundError, ValueError) as error:
         raise UserError(str(error)) from error
-    _check(scorer, served(folder), f"{folder}: signatures embed and score")
+    if for_numpy:
+        _check(scorer, in_numpy(scorer, folder), f"{folder}: weights for NumPy")
+    else:
+        _check(scorer, served(folder), f"{folder}: signatures embed and score")
     if given.litert:
         path = Path(given.litert).expanduser()
         with job.quiet():

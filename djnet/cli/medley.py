@@ -191,10 +191,10 @@ def number_of(name: str, paths: Sequence[str], where: str) -> int:
 
 
 def load_network(name: str) -> arrange.Scorer:
-    """The network's scores; TensorFlow is loaded here."""
-    job.import_quietly("tensorflow")
+    """The network's scores."""
     try:
-        return djnet.load(name).scores
+        with job.quiet():  # TensorFlow, which the folder of a run needs, has remarks
+            return djnet.load(name).scores
     except (OSError, ValueError) as error:
         raise UserError(f"--network={name}: {error}") from error
 

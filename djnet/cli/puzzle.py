@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+import djnet
 from djnet import audio, constants
 from djnet.cli import job
 from djnet.cuts import equal_cuts
@@ -73,9 +74,6 @@ def read_clip(song: Path, start: float) -> Clip:
 
 def write_puzzle(path: Path, song: Path, clip: Clip, cut: str, n: int) -> None:
     """Write the page of a clip in n pieces."""
-    job.import_quietly("tensorflow")
-    import djnet
-
     cuts = puzzles.choose_cuts(clip, cut, n)
     if cuts is None:
         print(f"There are too few clear downbeats for {n} pieces: cut into equal pieces instead.")

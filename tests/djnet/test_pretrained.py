@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 import djnet
-from djnet import pretrained, scoring
+from djnet import audio, pretrained, scoring
 from djnet.errors import UserError
+from djnet.features import log_mel
 from djnet.networks.models import build
+from djnet.ordering import best_order
 from djnet.puzzles import jigsaws
 from tests.djnet.networks.test_models import TINY
 
@@ -39,6 +41,52 @@ def test_shipped_networks_load_and_answer(name, records):
     scores = djnet.load(name).scores(puzzle.fragments)
     assert scores.shape == (3, 3) and scores.dtype == np.float32
     assert (scores >= 0).all() and (scores <= 1).all() and not scores.diagonal().any()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ([], "nothing to score"),
+        ("song.mp3", "nothing to score: give a list"),
+        (["gone.mp3", "gone.wav"], "gone.mp3"),
+        ([np.zeros(22_050)] * 2, r"Fragment 0 is an array of shape \(22050,\), not a log-mel \[frames, 128\]"),
+        ([np.ones((99, 128)), np.ones((10, 128))], "Fragment 1 has 10 frames, and 11 are the fewest"),
+        ([np.full((99, 128), np.nan)], "no numbers"),
+        ([["a", "b"]], "Fragment 0 is an array of shape"),
+    ],
+)
+def test_wrong_input_gets_a_sentence(wrong, said):
+    scorer = djnet.load("sen-fixed")
+    for question in (scorer.scores, scorer.order):
+        with pytest.raises(UserError, match=said) as error:
+            question(wrong)
+        assert "\n" not in str(error.value)
+
+
+def test_files_are_scored_and_ordered_as_their_log_mels(write_tone, tmp_path):
+    files = [write_tone(tmp_path / f"{name}.wav", seconds=3.0) for name in "abc"]
+    scorer = djnet.load("sen-fixed")
+    scores = scorer.scores([log_mel(audio.load(file)) for file in files])
+    assert np.array_equal(scorer.scores(files), scores)
+    assert scorer.order(files) == best_order(scores)
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-100], lambda data: data.replace(b"PK", b"KP"), lambda _: b""])
+def test_damaged_weights_are_named(damage, tmp_path):
+    for file in (pretrained.WEIGHTS / "sen-fixed").glob("*.*"):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    path = tmp_path / "weights.npz"
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(pretrained.ModelError, match=r"weights\.npz is not loaded: it is damaged"):
+        djnet.load(tmp_path)
+
+
+def test_without_tensorflow_a_run_says_what_to_install(monkeypatch, tmp_path):
+    for name in ("best.keras", "run.json"):
+        (tmp_path / name).write_bytes((pretrained.WEIGHTS / "sen-fixed" / name).read_bytes())
+    monkeypatch.setitem(sys.modules, "keras", None)
+    with pytest.raises(pretrained.ModelError, match=r"best\.keras needs keras, .*: pip install 'djnet\[train\]'"):
+        djnet.load(tmp_path)
 
 
 def test_what_is_no_network(tmp_path):
