@@ -10,7 +10,7 @@ import numpy as np
 import djnet
 from benchmarks.measure import Line, music, seconds
 from djnet import audio
-from djnet.medley import analysis, mix, parts
+from djnet.medley import analysis, join_score, mix, parts
 from djnet.medley.transitions import RATE_HZ, Segment
 
 SONGS = 6
@@ -30,13 +30,12 @@ def lines() -> Iterator[Line]:
 
     options = [parts.candidates(song, 16.0, 3) for song in songs]
     clips = list(itertools.chain(*options))
-    mels = [clip.mel for clip in clips]
-    scorer = djnet.load("sen-downbeat")
-    scorer.scores(mels)
-    spent = seconds(scorer.scores, mels)
-    pairs = f"{len(mels) * (len(mels) - 1) / spent:.0f} pairs a second"
-    total = sum(clip.end - clip.start for clip in clips)
-    yield Line("medley: scoring all pairs", total / spent, RATE, "", pairs)
+    scorer = djnet.load("sen-downbeat").scores
+    join_score.score_joins(clips, scorer, bars=2)
+    spent = seconds(join_score.score_joins, clips, scorer, 2)
+    silent = seconds(join_score.score_joins, clips, lambda mels: np.zeros((len(mels), len(mels))), 2)
+    pairs = len(clips) * (len(clips) - 3)
+    yield Line("medley: scoring all joins", pairs / spent, "joins a second", "", f"{pairs / silent:.0f} without SEN")
 
     segments = []
     for part in (candidates[0] for candidates in options):

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import sys
 import tomllib
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from djnet import audio
 from djnet.cli import job, text
 from djnet.corpora import folder, free, playlists
 from djnet.errors import UserError
-from djnet.medley import analysis, arrange, check, mix, receipt
+from djnet.medley import analysis, arrange, check, join_score, mix, receipt
 from djnet.medley.search import Constraints
 from djnet.medley.transitions import RATE_HZ, Join
 from djnet.rng import rng_for
@@ -29,11 +30,14 @@ _FREE_SONGS = 10
 _LOSSY_PEAK_DB = -2.5  # lossy encoders overshoot
 _PREVIEW_SECONDS = 4.0  # on each side of a join
 _PAUSE_SECONDS = 0.6
+_TOTAL_TOLERANCE = 0.05  # of a total length, that nobody minds
+
+STYLES = {"medley": 16.0, "party": 75.0}  # seconds of each song
 
 EPILOG = """\
 examples:
   djnet medley songs/ -o medley.wav
-  djnet medley songs/ -o party.mp3 --total 300 --first "Opening" --last "Good Night"
+  djnet medley songs/ -o party.mp3 --total 5:00 --first "Opening" --last "Good Night"
   djnet medley songs/ -o medley.wav --dry-run      print what would play, without making it
   djnet medley songs/ -o joins.wav --preview       hear only the joins
   djnet medley --again medley.json -o copy.wav     make the same medley once more
@@ -68,21 +72,18 @@ def parser() -> argparse.ArgumentParser:
     add("--preview", action="store_true", help="write only the joins, one after the other")
     add("--again", metavar="JSON", help="make the medley of this receipt again, byte for byte")
     add = words.add_argument_group("length").add_argument
-    add("--length", type=_positive, default=16.0, metavar="SECONDS",
-        help="how much of each song plays, rounded to 4, 8 or 16 bars (default: 16)")  # fmt: skip
-    add(
-        "--total",
-        type=_positive,
-        metavar="SECONDS",
-        help="how long the whole medley should be, about; replaces --length",
-    )
+    add("--style", choices=STYLES, default="medley", help="medley: 16 s of each song; party: 75 s (default: medley)")
+    add("--length", type=duration, metavar="TIME", help="how much of each song plays, about: 20, 0:45, 2m")
+    add("--total", type=duration, metavar="TIME", help="how long it all is, about: 300, 5:00, 20m; replaces --length")
     add("--bars", type=int, choices=range(5), default=2, help="length of a cross-fade, at most (default: 2); 0: cuts")
     add("--settings", metavar="TOML", help="start and length of single songs, see below")
     add = words.add_argument_group("order", "SONG, A and B are file names, or parts of file names").add_argument
     add("--first", metavar="SONG", help="song to begin with")
     add("--last", metavar="SONG", help="song to end with")
     add("--before", nargs=2, action="append", default=[], metavar=("A", "B"), help="A plays before B; may be repeated")
-    add("--keep-order", action="store_true", help="keep songs in the order given, files of a folder sorted by name")
+    add("--order", choices=join_score.WEIGHTS, default="mix",
+        help="what makes a good join: all that is heard (mix, the default), SEN alone, or tempo alone")  # fmt: skip
+    add("--keep-order", action="store_true", help="keep songs in the order given, and files of a folder sorted by name")
     add("--drop-worst", type=int, default=0, metavar="K", help="leave out the K songs that fit worst")
     add = words.add_argument_group("advanced").add_argument
     add("--network", default="sen-downbeat", help="name of shipped weights, or folder of a trained run")
@@ -113,10 +114,17 @@ def main(arguments: Sequence[str]) -> int:
     constraints = _constraints(given, paths)
     arrange.validate(constraints, songs)
     settings = read_settings(Path(given.settings).expanduser(), paths) if given.settings else {}
-    options = arrange.Options(given.length, given.total, given.bars, given.candidates, settings)
+    options = arrange.Options(
+        given.length or STYLES[given.style], given.total, given.bars, given.candidates, settings, given.order
+    )
     print(f"score: up to {given.candidates} parts of {text.count(len(songs), 'song')}", file=sys.stderr)
     arrangement = arrange.arrange(songs, load_network(given.network), constraints, options)
     print(text.arrangement_text(arrangement, songs))
+    if given.total and abs(arrangement.seconds - given.total) > _TOTAL_TOLERANCE * given.total:
+        print(
+            f"--total: {text.clock(arrangement.seconds)} is the nearest to {text.clock(given.total)} that was found "
+            f"with {text.count(len(arrangement.parts), 'song')}."
+        )
     if given.dry_run:
         return 0
     peak_db = _LOSSY_PEAK_DB if output.suffix.lower() in audio.LOSSY else mix.PEAK_DB
@@ -190,7 +198,7 @@ def number_of(name: str, paths: Sequence[str], where: str) -> int:
     raise UserError(f"{where} {name!r}: {problem}.")
 
 
-def load_network(name: str) -> arrange.Scorer:
+def load_network(name: str) -> join_score.Scorer:
     """The network's scores."""
     try:
         with job.quiet():  # TensorFlow, which the folder of a run needs, has remarks
@@ -243,8 +251,13 @@ def _joins_only(samples: np.ndarray, joins: Sequence[Join]) -> np.ndarray:
     return np.concatenate(pieces) if pieces else samples
 
 
-def _positive(word: str) -> float:
-    value = float(word)
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"must be more than 0 seconds, got {word}")
+def duration(word: str) -> float:
+    """Seconds from 300, 5:00, 1:05:00, 5m, 1h20m or 90s."""
+    numbers = re.fullmatch(r"(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)", word) or re.fullmatch(
+        r"(?:(\d+)h)?(?:(\d+(?:\.\d+)?)m(?:in)?)?(?:(\d+(?:\.\d+)?)s?)?", word.strip().lower()
+    )
+    hours, minutes, seconds = (float(number or 0) for number in numbers.groups()) if numbers else (0.0, 0.0, 0.0)
+    value = 3600 * hours + 60 * minutes + seconds
+    if value <= 0:
+        raise argparse.ArgumentTypeError(f"write seconds, minutes or both, such as 300, 5:00 or 20m, not {word!r}")
     return value

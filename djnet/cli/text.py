@@ -1,13 +1,14 @@
 """What the commands print: tables, the arrangement before a medley is made, and the self-check after."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from djnet.medley.analysis import Song
 from djnet.medley.arrange import Arrangement
 from djnet.medley.check import PEAK_LIMIT_DB, PHASE_LIMIT_MS, STEP_LIMIT_LU, Check
-from djnet.medley.transitions import Join
+from djnet.medley.transitions import BLENDS, Join
 
 _MOST_NAMES = 15  # of songs in another order
 
@@ -30,22 +31,33 @@ def clock(seconds: float) -> str:
 
 
 def arrangement_text(arrangement: Arrangement, songs: Sequence[Song]) -> str:
-    """The parts in their order with joins and scores, and how good the order is."""
-    rows = [("at", "song", "part of it", "bars", "tempo", "key", "join", "score")]
-    joins = zip([0.0, *(join.start for join in arrangement.joins)], ["", *map(_kind, arrangement.joins)], strict=True)
-    scores = ["", *(f"{score:.3f}" for score in arrangement.scores)]
-    for part, (begin, join), score in zip(arrangement.parts, joins, scores, strict=True):
+    """The parts in their order, each with its join to the one before and its score, and how good the order is."""
+    rows: list[tuple[str, ...]] = [
+        ("at", "song", "part of it", "bars", "bpm", "key", "join", "score", "tempo", "harmony", "energy", "SEN")
+    ]
+    begins = [0.0, *(join.start for join in arrangement.joins)]
+    for part, begin, joined in zip(arrangement.parts, begins, [[""] * 6, *_join_cells(arrangement)], strict=True):
         song, bars = part.song, str(part.bars) if len(part.song.bars) else "-"
         span, bpm = f"{clock(part.start)}-{clock(part.end)}", f"{song.bpm:.0f}" if song.bpm else "free"
-        rows.append((clock(begin), song.name[:32], span, bars, bpm, song.key, join, score))
+        rows.append((clock(begin), song.name[:32], span, bars, bpm, song.key, *joined))
     if not arrangement.joins:
-        return f"{table(rows)}\nOne song only: there is nothing to join."
+        return f"{table([row[:6] for row in rows])}\nOne song only: there is nothing to join."
     return "\n".join([table(rows), *_order_lines(arrangement, [song.name for song in songs])])
 
 
+def _join_cells(arrangement: Arrangement) -> Iterator[list[str]]:
+    """For every join: its kind, its score, three terms of it, and the network's percentile."""
+    for join, score, terms, percentile in zip(
+        arrangement.joins, arrangement.scores, arrangement.terms, arrangement.percentiles, strict=True
+    ):
+        named = [f"{terms[name]:.2f}" for name in ("tempo", "harmony", "energy")]
+        yield [_kind(join), f"{score:.2f}", *named, f"{percentile:.0f}%"]
+
+
 def _kind(join: Join) -> str:
-    if join.kind == "blend":
-        return f"blend, {count(join.bars, 'bar')}, {100 * join.stretch:.1f}%"
+    if join.kind in BLENDS:
+        against = f", {join.reason}" if join.reason else ""
+        return f"{join.kind}, {count(join.bars, 'bar')}, {100 * join.stretch:.1f}%{against}"
     return f"{join.kind}: {join.reason}"
 
 
@@ -53,17 +65,23 @@ def _order_lines(arrangement: Arrangement, names: Sequence[str]) -> list[str]:
     """How good the order is, what the second-best order and the constraints cost, and which songs are left out."""
     solution, second = arrangement.solution, arrangement.second
     if solution.proven:
-        proof = "no order and choice of parts is better (proven)"
+        proof = "no order and choice of parts has a higher score (proven)"
     elif np.isfinite(solution.bound):
-        proof = f"another might be at most {solution.bound - solution.value:.3f} better (not proven)"
+        proof = f"another might score at most {solution.bound - solution.value:.2f} more in all (not proven)"
     else:
-        proof = "another might be better by an unknown amount (not proven)"
-    lines = [f"Order: {sum(arrangement.scores):.3f} for {count(len(arrangement.scores), 'join')}; {proof}."]
+        proof = "another might score more, it is not known how much (not proven)"
+    kinds = Counter(join.kind for join in arrangement.joins)
+    listed = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
+    mean = sum(arrangement.scores) / len(arrangement.scores)
+    lines = [
+        f"Joins: {listed}; they score {mean:.2f} on average, where 1 is the best; {proof}.",
+        "SEN: how many of all joins between different songs the network finds worse than this one.",
+    ]
     if second is not None:
         kind = "Second-best order" if solution.proven else "Another order"
-        listed = [names[i][:20] for i in second.order[:_MOST_NAMES]] + ["..."] * (len(second.order) > _MOST_NAMES)
-        lines.append(f"{kind}: loses {solution.value - second.value:.3f}: {', '.join(listed)}.")
-    lines += [f"--{name.replace('_', '-')} costs {cost:.3f}." for name, cost in arrangement.costs.items()]
+        songs = [names[i][:20] for i in second.order[:_MOST_NAMES]] + ["..."] * (len(second.order) > _MOST_NAMES)
+        lines.append(f"{kind}: scores {solution.value - second.value:.2f} less in all: {', '.join(songs)}.")
+    lines += [f"--{name.replace('_', '-')} costs {cost:.2f} of the score." for name, cost in arrangement.costs.items()]
     if dropped := [name for i, name in enumerate(names) if i not in solution.order]:
         lines.append(f"Left out, fitting worst: {', '.join(dropped)}.")
     return lines

@@ -20,12 +20,12 @@ from djnet.downbeats.madmom import MadmomMissingError, madmom
 from djnet.features import log_mel
 from djnet.files import digest_json, whole_file
 from djnet.medley import tempo
-from djnet.medley.key import key_of
+from djnet.medley.key import best_fit, chroma_of
 from djnet.medley.loudness import loudness_of
 from djnet.records import FEATURES, dequantised, quantised
 
-VERSION = 3  # of the cached files
-_ARRAYS = ("beats", "strengths", "mel")
+VERSION = 4  # of the cached files
+_ARRAYS = ("beats", "strengths", "mel", "chroma")
 _FEWEST_BARS = 5  # of a song whose bars are used
 _SHORTEST_SECONDS = 4.0
 _MONO_TO_STEREO_LU = 3.01  # what a mono recording gains when both loudspeakers play it
@@ -44,6 +44,7 @@ class Song:
     beats: np.ndarray = field(repr=False)  # [K, 2]: seconds, position in the bar
     strengths: np.ndarray = field(repr=False)  # probability of every beat: [K]
     mel: np.ndarray = field(repr=False)  # float16 [T, 128]
+    chroma: np.ndarray = field(repr=False)  # float16 [F, 12], see `key.chroma_of`
     samples: np.ndarray = field(repr=False)  # int16 [N] at 22,050 Hz, on disk
     scale: float = 1.0  # the sample that is stored as 32,767
 
@@ -135,6 +136,7 @@ def _measure(path: str, probe: audio.Probe, samples: np.ndarray, fine: np.ndarra
     """Analyse samples [N] at 22,050 Hz, and the same at the tracker's sample rate."""
     beats, strengths = np.zeros((0, 2)), np.zeros(0)
     stored, scale = quantised(samples)
+    chroma = chroma_of(samples, SAMPLE_RATE_HZ)
     if has_tracker():
         activations = tracker.activations(fine, tracker.ANALYSIS_RATE_HZ)
         beats = decoder.decode(activations, network.FRAMES_PER_SECOND)
@@ -145,11 +147,12 @@ def _measure(path: str, probe: audio.Probe, samples: np.ndarray, fine: np.ndarra
         content=probe.content,
         sound=probe.sound,
         seconds=len(samples) / SAMPLE_RATE_HZ,
-        key=key_of(samples, SAMPLE_RATE_HZ),
+        key=best_fit(chroma.mean(axis=0)),
         loudness=loudness_of(fine[:, None], tracker.ANALYSIS_RATE_HZ) + _MONO_TO_STEREO_LU,
         beats=tempo.smoothed(beats),
         strengths=strengths,
         mel=log_mel(samples).astype(np.float16),
+        chroma=chroma.astype(np.float16),
         samples=stored,
         scale=scale,
     )

@@ -2,43 +2,50 @@
 
 import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from djnet.errors import UserError
-from djnet.medley import key, tempo
 from djnet.medley.analysis import Song
+from djnet.medley.join_score import JoinScores, Scorer, score_joins
 from djnet.medley.parts import Part, candidates, possible_lengths
 from djnet.medley.search import Constraints, Solution, second_best, solve
-from djnet.medley.transitions import LARGEST_STRETCH, Join, Segment, lay_out
+from djnet.medley.transitions import Join, Segment, lay_out
 
-# In standard deviations of the scores: they decide between joins that are about equally good for the network.
-_KEY, _TEMPO, _FITNESS = 0.1, 0.1, 0.5
+_FITNESS = 0.05  # what one unit less of a part's fitness costs at each of its joins, in score
 _TOTAL_TRIES = 4
-
-Scorer = Callable[[list[np.ndarray]], np.ndarray]  # log-mels of n parts -> scores [n, n] of one before another
 
 
 @dataclass(frozen=True)
 class Options:
-    """Seconds of each song or of the whole medley, bars of a blend, parts to choose from, settings by song number."""
+    """Seconds of each song or of the whole medley, bars of a blend, parts to choose from, settings by song number.
+
+    `order` names the weights of a join's terms, see `join_score.WEIGHTS`.
+    """
 
     length: float = 16.0
     total: float | None = None
     bars: int = 2
     candidates: int = 3
     settings: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
+    order: str = "mix"
 
 
 @dataclass(frozen=True)
 class Arrangement:
-    """Parts in their order with the joins between them and their scores, and what else could have been."""
+    """Parts in their order with the joins between them and their scores, and what else could have been.
+
+    `terms` says what each score is made of; `percentiles` where the network's score of a join lies among all joins of
+    different songs.
+    """
 
     parts: list[Part]
     joins: list[Join]
     scores: list[float]
+    terms: list[dict[str, float]]
+    percentiles: list[float]
     solution: Solution
     second: Solution | None
     costs: dict[str, float]  # of each constraint, in score
@@ -65,18 +72,12 @@ def arrange(songs: Sequence[Song], scorer: Scorer, constraints: Constraints, opt
     if total is None:
         return _arranged(songs, [options.length] * len(songs), scorer, constraints, options)
     possible = [possible_lengths(song) for song in songs]
-    shortest, longest = sum(0.75 * min(lengths) for lengths in possible), sum(map(max, possible))
-    if not shortest <= total <= longest:
-        raise UserError(
-            f"--total={total:g}: {len(songs)} songs give a medley of {shortest:.0f} to {longest:.0f} s; "
-            "ask for a total between, or take other songs."
-        )
     tries, wanted = [], total
     for _ in range(_TOTAL_TRIES):
         lengths: list[float] = []
         for i, choices in enumerate(possible):  # each song takes over what the ones before left
             share = (wanted - sum(lengths)) / (len(songs) - i)
-            lengths.append(min(choices, key=lambda length: abs(length - share)))
+            lengths.append(float(choices[np.abs(choices - share).argmin()]))
         tries.append(_arranged(songs, lengths, scorer, constraints, options))
         wanted += total - tries[-1].seconds
     return min(tries, key=lambda arrangement: abs(arrangement.seconds - total))
@@ -90,32 +91,36 @@ def _arranged(
         for i, (song, seconds) in enumerate(zip(songs, lengths, strict=True))
     ]
     if len(songs) == 1:
-        return Arrangement(parts[0][:1], [], [], Solution((0,), (0,), 0.0, 0.0), None, {})
-    network, scores = score(parts, scorer)
+        return Arrangement(parts[0][:1], [], [], [], [], Solution((0,), (0,), 0.0, 0.0), None, {})
+    joins = score_joins(list(itertools.chain(*parts)), scorer, options.bars, options.order)
+    scores = _with_fitness(parts, joins)
     solution = solve(scores, constraints)
     costs = {name: max(0.0, solve(scores, free).value - solution.value) for name, free in constraints.relaxed()}
-    places = list(zip(solution.order, solution.parts, strict=True))
-    chosen = [parts[song][part] for song, part in places]
+    chosen = [parts[song][part] for song, part in zip(solution.order, solution.parts, strict=True)]
     silent = np.zeros((0, 2), np.float32)
-    _, joins = lay_out([Segment(silent, part.start, part.end, part.beats) for part in chosen], options.bars)
-    own_scores = [float(network[before + after]) for before, after in itertools.pairwise(places)]
-    return Arrangement(chosen, joins, own_scores, solution, second_best(scores, solution, constraints), costs)
+    _, placed = lay_out([Segment(silent, part.start, part.end, part.beats) for part in chosen], options.bars)
+    first = np.cumsum([0, *map(len, parts)])
+    pairs = list(itertools.pairwise(first[list(solution.order)] + solution.parts))
+    return Arrangement(
+        chosen,
+        placed,
+        [float(joins.total[pair]) for pair in pairs],
+        [{name: float(values[pair]) for name, values in joins.terms.items()} for pair in pairs],
+        [float(joins.percentile[pair]) for pair in pairs],
+        solution,
+        second_best(scores, solution, constraints),
+        costs,
+    )
 
 
-def score(options: Sequence[Sequence[Part]], scorer: Scorer) -> tuple[np.ndarray, np.ndarray]:
-    """The network's scores, and with small preferences added: -> [n, c, n, c] twice, -inf for parts there are not."""
-    songs = [parts[0].song for parts in options]
-    places = [(song, part) for song, parts in enumerate(options) for part in range(len(parts))]
-    number, part = np.array(places).T
-    matrix = scorer([options[song][part].mel for song, part in places])
-    bpm = np.array([song.bpm for song in songs])
-    near = tempo.octaves_apart(bpm[:, None], bpm) <= np.log2(1 + LARGEST_STRETCH)  # one can blend into the other
-    near &= (bpm[:, None] > 0) & (bpm > 0)
-    keys = np.array([[key.closeness(a.key, b.key) for b in songs] for a in songs])
-    preference = (_KEY * keys + _TEMPO * near)[number[:, None], number]
-    loss = np.array([_FITNESS * (options[song][0].fitness - options[song][part].fitness) for song, part in places])
-    spread = float(matrix[number[:, None] != number].std())
-    scores = np.full((2, *[len(options), max(map(len, options))] * 2), -np.inf)
-    scores[0, number[:, None], part[:, None], number, part] = matrix
-    scores[1, number[:, None], part[:, None], number, part] = matrix + spread * (preference - loss[:, None] - loss)
-    return scores[0], scores[1]
+def _with_fitness(options: Sequence[Sequence[Part]], joins: JoinScores) -> np.ndarray:
+    """Scores by song and part, less for parts that stand for their song less well: -> [n, c, n, c].
+
+    Parts that there are not score -inf.
+    """
+    places = np.array([(song, part) for song, parts in enumerate(options) for part in range(len(parts))])
+    loss = np.array([_FITNESS * (parts[0].fitness - part.fitness) for parts in options for part in parts])
+    song, part = places.T
+    scores = np.full([len(options), max(map(len, options))] * 2, -np.inf)
+    scores[song[:, None], part[:, None], song, part] = np.nan_to_num(joins.total) - loss[:, None] - loss
+    return scores

@@ -9,7 +9,7 @@ from tqdm import tqdm
 from djnet.medley.loudness import loudness_of, true_peak
 from djnet.medley.mix import Mix
 from djnet.medley.tempo import longest_run
-from djnet.medley.transitions import RATE_HZ, Join
+from djnet.medley.transitions import BLENDS, RATE_HZ, Join
 
 PHASE_LIMIT_MS = 20.0
 STEP_LIMIT_LU = 1.5
@@ -26,7 +26,7 @@ _SILENT_DB = -60.0
 
 @dataclass(frozen=True)
 class JoinCheck:
-    """What was measured at a join; no phase where there are no beats."""
+    """What was measured at a join; a phase only of beats that should be in step."""
 
     phase_ms: float | None
     step: float  # in LU, from the last seconds before it to the first after it
@@ -98,7 +98,7 @@ def _phase(samples: np.ndarray, join: Join, before: np.ndarray, after: np.ndarra
     from djnet.downbeats.network import FRAMES_PER_SECOND
     from djnet.downbeats.tracker import activations
 
-    if not len(before) or not len(after):
+    if join.kind not in BLENDS or not len(before) or not len(after):
         return None
     begin = max(0.0, join.start - _BEAT_SECONDS)
     around = samples[round(begin * RATE_HZ) : round((join.end + _BEAT_SECONDS) * RATE_HZ)]

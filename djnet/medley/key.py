@@ -3,6 +3,7 @@
 import numpy as np
 
 NAMES = ("C", "Db", "D", "Eb", "E", "F", "Gb", "G", "Ab", "A", "Bb", "B")
+CHROMA_HOP = 4096  # samples from one frame of chroma to the next
 # How well each degree of the chromatic scale fits a key, from listening tests (Krumhansl and Kessler 1982).
 _MAJOR = (6.35, 2.23, 3.48, 2.33, 4.38, 4.09, 2.52, 5.19, 2.39, 3.66, 2.29, 2.88)
 _MINOR = (6.33, 2.68, 3.52, 5.38, 2.60, 3.53, 2.54, 4.75, 3.98, 2.69, 3.34, 3.17)
@@ -10,19 +11,42 @@ _MINOR = (6.33, 2.68, 3.52, 5.38, 2.60, 3.53, 2.54, 4.75, 3.98, 2.69, 3.34, 3.17
 
 def key_of(samples: np.ndarray, rate: int) -> str:
     """The key of a mono recording [N]: "C", "Am", ...; empty if all tones are equally strong."""
+    return best_fit(chroma_of(samples, rate).mean(axis=0))
+
+
+def chroma_of(samples: np.ndarray, rate: int) -> np.ndarray:
+    """Strength of the twelve tones from C on in a mono recording: [N] -> [1 + N // 4096, 12], 1 for the strongest."""
     import librosa.feature
 
-    chroma = librosa.feature.chroma_stft(y=samples, sr=rate, n_fft=8192, hop_length=4096, tuning=0.0)
-    return best_fit(chroma.mean(axis=1))
+    return librosa.feature.chroma_stft(y=samples, sr=rate, n_fft=8192, hop_length=CHROMA_HOP, tuning=0.0).T
 
 
 def best_fit(chroma: np.ndarray) -> str:
     """The key whose profile correlates best with the strength of the twelve tones from C on: [12] -> its name."""
     if not np.isfinite(chroma).all() or np.ptp(chroma) < 1e-9:
         return ""
-    profiles = [np.roll(profile, root) for profile in (_MAJOR, _MINOR) for root in range(12)]
-    mode, root = divmod(int(np.corrcoef(profiles, chroma)[-1, :-1].argmax()), 12)
+    mode, root = divmod(int(_fits(chroma).argmax()), 12)
     return NAMES[root] + "m" * mode
+
+
+def relatedness(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """How alike two chromas fit all keys: [..., 12] twice -> [...], 1 for the same key, 0 for opposite ones.
+
+    Krumhansl's measure of how near two keys are, for music whose key is not certain.
+    """
+    return (1 + (_standard(_fits(a)) * _standard(_fits(b))).mean(axis=-1)) / 2
+
+
+def _fits(chroma: np.ndarray) -> np.ndarray:
+    """Correlation with the profiles of the major keys from C on, then the minor keys: [..., 12] -> [..., 24]."""
+    profiles = np.array([np.roll(profile, root) for profile in (_MAJOR, _MINOR) for root in range(12)])
+    return _standard(chroma) @ _standard(profiles).T / 12
+
+
+def _standard(values: np.ndarray) -> np.ndarray:
+    """Mean 0 and standard deviation 1 along the last axis."""
+    values = np.asarray(values, np.float64)
+    return (values - values.mean(axis=-1, keepdims=True)) / (values.std(axis=-1, keepdims=True) + 1e-12)
 
 
 def closeness(a: str, b: str) -> float:

@@ -1,6 +1,7 @@
 """Segments of songs in their order -> one waveform: beats matched, cross-faded on downbeats, equally loud.
 
-In a blend the highs cross-fade with equal power, and the lows change places in the middle within a beat.
+In a blend the highs cross-fade with equal power, and the lows change places in the middle within a beat. Echoes have no
+lows, which the next segment brings.
 """
 
 import itertools
@@ -13,7 +14,7 @@ import scipy.signal
 
 from djnet.medley.loudness import ClipLoudness, Span, blocks_of, equal_gains, limit, turn_down
 from djnet.medley.stretch import stretched
-from djnet.medley.transitions import RATE_HZ, Join, Segment, lay_out
+from djnet.medley.transitions import BLENDS, RATE_HZ, Join, Segment, lay_out
 
 LOUDNESS_LUFS = -14.0
 PEAK_DB = -1.1  # true peak, a little below the -1 dB that is promised
@@ -64,7 +65,9 @@ def render(
         if i > 0:
             _fade(stem, joins[i - 1], places - places[0], rising=True)
         if i < len(joins):
+            echoes = _echoes(stem, segment.last_beat, joins[i]) if joins[i].kind == "echo" else stem[:0]
             _fade(stem, joins[i], places - places[0], rising=False)
+            samples[places[-1] :][: len(echoes)] += echoes[: len(samples) - places[-1]]
         samples[places[0] : places[-1]] += stem
         done()
     _fade_ends(samples)
@@ -101,7 +104,7 @@ def _fade(stem: np.ndarray, join: Join, places: np.ndarray, rising: bool) -> Non
     part = stem[places[0] : places[-1]]
     progress = np.interp(np.arange(places[0], places[-1]), places, np.linspace(0, 1, len(places)))
     highs = _equal_power(progress, rising)
-    if join.kind == "blend":
+    if join.kind in BLENDS:
         beats = 4 * steps  # of which the lows take one to change places
         lows = _equal_power(np.clip((progress - 0.5) * beats + 0.5, 0, 1), rising)
         begin = max(0, places[0] - _frames(_FADE_MARGIN_SECONDS))
@@ -110,6 +113,20 @@ def _fade(stem: np.ndarray, join: Join, places: np.ndarray, rising: bool) -> Non
         part[:] = (part - low) * highs + low * lows
     else:
         part *= highs
+
+
+def _echoes(stem: np.ndarray, beat: float, join: Join) -> np.ndarray:
+    """The last beat of a segment [N, 2] again and again, each time at half the level: -> [M, 2]."""
+    last = stem[-_frames(beat) :]
+    last = last - _lows(last, _CROSSOVER_HZ)
+    edge = min(_frames(_FADE_IN_SECONDS), len(last) // 2)
+    last[:edge] *= _equal_power(np.linspace(0, 1, edge), rising=True)
+    last[len(last) - edge :] *= _equal_power(np.linspace(0, 1, edge), rising=False)
+    out = np.zeros((_frames(join.end - join.middle), 2), np.float32)
+    for number in range(1, round((join.end - join.middle) / beat) + 1):
+        place = _frames((number - 1) * beat)
+        out[place : place + len(last)] += 0.5**number * last[: len(out) - place]
+    return out
 
 
 def _equal_power(progress: np.ndarray, rising: bool) -> np.ndarray:

@@ -1,17 +1,16 @@
 """The part of a song that stands for it: one that comes back, with energy, cut where a phrase begins."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from djnet.constants import HOPS_PER_SECOND, hops_to_seconds
 from djnet.errors import UserError
-from djnet.features import log_mel
 from djnet.medley.analysis import Song
 
-SHORTEST_SECONDS, LONGEST_SECONDS = 8.0, 30.0
-_PSEUDO_BAR_SECONDS = 2.0  # in songs without bars
+_SHORTEST_SECONDS = 8.0  # in songs without bars
+_PSEUDO_BAR_SECONDS = 2.0  # there
+_SHARED_SECONDS = 8.0  # there, that sound together with the neighbours and are added
 _QUARTERS = 4  # of a bar, each described by itself
 _BANDS = 32
 _NOVELTY_BARS = 4
@@ -30,11 +29,6 @@ class Part:
     fitness: float
 
     @property
-    def mel(self) -> np.ndarray:
-        """Features of the part's own samples: float32 [T, 128]."""
-        return log_mel(self.song.waveform(self.start, self.end))
-
-    @property
     def beats(self) -> np.ndarray:
         """Beats of the part and half a second around it; none if the song's beat is not clear: [K, 2]."""
         beats = self.song.beats if len(self.song.bars) else np.zeros((0, 2))
@@ -51,7 +45,7 @@ def candidates(
     elif len(song.bars):
         n = min(_phrases(song), key=lambda phrase: abs(np.log(phrase * _bar_seconds(bars) / seconds)))
     else:
-        n = round(seconds / _PSEUDO_BAR_SECONDS)
+        n = round((seconds + _SHARED_SECONDS) / _PSEUDO_BAR_SECONDS)
     n = min(max(1, n), len(bars) - 1)
     if start is None:
         fitness = thumbnails(song.mel, bars, n, count)
@@ -64,11 +58,11 @@ def candidates(
     return [Part(song, float(bars[i]), float(bars[i + n]), n, value) for i, value in fitness.items()]
 
 
-def possible_lengths(song: Song) -> list[float]:
-    """Lengths that a part of a song may have, in seconds."""
+def possible_lengths(song: Song) -> np.ndarray:
+    """Lengths that a part of a song may have, in seconds: [L]."""
     if len(song.bars):
-        return [phrase * _bar_seconds(song.bars) for phrase in _phrases(song)]
-    return [min(length, song.seconds) for length in np.arange(SHORTEST_SECONDS, LONGEST_SECONDS, _PSEUDO_BAR_SECONDS)]
+        return np.array(_phrases(song)) * _bar_seconds(song.bars)
+    return np.arange(_SHORTEST_SECONDS, max(song.seconds, _SHORTEST_SECONDS + 1), _PSEUDO_BAR_SECONDS)
 
 
 def _bar_seconds(bars: np.ndarray) -> float:
@@ -76,12 +70,9 @@ def _bar_seconds(bars: np.ndarray) -> float:
     return float(np.median(np.diff(bars)))
 
 
-def _phrases(song: Song) -> Sequence[int]:
-    """Phrases of a song, in bars, that last 8 to 30 s; the nearest that it has if none does."""
-    bar = _bar_seconds(song.bars)
-    possible = [phrase for phrase in (4, 8, 16) if phrase < len(song.bars)]
-    fitting = [phrase for phrase in possible if SHORTEST_SECONDS <= phrase * bar <= LONGEST_SECONDS]
-    return fitting or [4 if 4 * bar > LONGEST_SECONDS else possible[-1]]
+def _phrases(song: Song) -> list[int]:
+    """How many bars a part may have: 4, or eights of which the song has enough."""
+    return [4, *range(8, len(song.bars), 8)]
 
 
 def _pseudo_bars(song: Song) -> np.ndarray:

@@ -1,3 +1,4 @@
+import argparse
 import json
 import shutil
 from pathlib import Path
@@ -35,6 +36,7 @@ def known_song(path, probe, samples, fine) -> Song:
         tempo.smoothed(beats),
         strengths,
         mel,
+        key.chroma_of(samples, SAMPLE_RATE_HZ),
         *quantised(samples),
     )
 
@@ -179,6 +181,28 @@ def test_lengths_and_settings(run, quickly, folder, tmp_path, capsys):
     assert abs(chosen["start"] - 20.0) < 1.5 and abs(chosen["end"] - chosen["start"] - 10) < 1.5
 
 
+@pytest.mark.parametrize(
+    ("word", "seconds"),
+    [("300", 300), ("5:00", 300), ("20m", 1200), ("1:05:00", 3900), ("1h20m", 4800), ("1.5m", 90), ("90s", 90)],
+)
+def test_durations_may_be_written_as_people_do(word, seconds):
+    assert medley.duration(word) == seconds
+
+
+@pytest.mark.parametrize("word", ["", "0", "-3", "m", "5:xx", "nan", "inf", "1e9"])
+def test_what_is_no_duration(word):
+    with pytest.raises(argparse.ArgumentTypeError, match="such as 300, 5:00 or 20m"):
+        medley.duration(word)
+
+
+def test_a_total_that_cannot_be_met_takes_the_nearest_and_says_so(run, folder, tmp_path, capsys):
+    run(folder, "--dry-run", "-o", tmp_path / "x.wav", "--total", "20m")
+    said = capsys.readouterr().out
+    assert "is the nearest to 20:00.0" in said and "with 4 songs" in said
+    run(folder, "--dry-run", "-o", tmp_path / "x.wav", "--length", "0:40")
+    assert "  24  " in capsys.readouterr().out  # bars
+
+
 def test_strange_songs_still_make_a_medley(run, quickly, folder, tmp_path, rng, capsys, write_tone):
     (folder / "copy.flac").write_bytes((folder / "song-0000.flac").read_bytes())
     (folder / "broken.wav").write_bytes(b"RIFF no music")
@@ -190,7 +214,7 @@ def test_strange_songs_still_make_a_medley(run, quickly, folder, tmp_path, rng, 
     run(folder, "-o", tmp_path / "x.ogg")
     said = capsys.readouterr().out
     assert "Left out: " in said and "broken.wav" in said and "is the same audio" in said
-    assert "fade: no downbeats" in said and "WARNING: the true peak" not in said
+    assert "overlay: no downbeats" in said and "WARNING: the true peak" not in said
     clips = json.loads((tmp_path / "x.json").read_text())["clips"]
     assert sorted(Path(clip["song"]).stem for clip in clips) == ["copy", "short", "song-0001", "talk"]
     assert next(clip for clip in clips if "talk" in clip["song"])["start"] > 1.5  # not in the silence
@@ -212,12 +236,11 @@ def test_one_song_is_a_medley_too(run, quickly, folder, tmp_path, capsys):
         (["--first", "nobody"], "no song has that in its name"),
         (["--first", "song"], "that may be song-0000.flac or song-0001.flac"),
         (["--first", "song-0001", "--last", "song-0001"], "'song-0001' cannot be both the first and the last"),
-        (["--before", "0001", "0002", "--before", "0002", "0001"], "'song-0001' before 'song-0002' before"),
+        (["--before", "0001", "0002", "--before", "0002", "0001"], "go round in a circle"),
         (["--keep-order", "--first", "song-0003"], "the other rules forbid it"),
         (["--drop-worst", "3"], "two must be left"),
-        (["--total", "1000"], "give a medley of"),
-        (["--total", "-3"], "more than 0 seconds"),
-        (["--length", "long"], "invalid"),
+        (["--total", "-3"], "such as 300, 5:00 or 20m, not '-3'"),
+        (["--length", "long"], "such as 300, 5:00 or 20m, not 'long'"),
         (["--settings", "bad.toml"], "is not TOML"),
         (["--settings", "strange.toml"], "nothing else"),
         (["--again", "there.wav"], "is not a receipt"),

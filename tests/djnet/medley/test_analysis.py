@@ -40,9 +40,8 @@ def test_files_that_are_no_songs_are_left_out_with_a_reason(songs, tmp_path, wri
 def test_bars_come_from_where_the_beat_is_clear():
     beats = np.stack([np.arange(128) * 0.5, np.arange(128) % 4 + 1], axis=1)
     strengths = np.where(np.arange(128) < 64, 0.01, 0.9)
-    song = analysis.Song("x.wav", "", "", 64.0, "C", -14.0, beats, strengths, np.zeros((0, 128)), np.zeros(0, np.int16))
+    nothing = np.zeros((0, 128)), np.zeros((0, 12)), np.zeros(0, np.int16)
+    song = analysis.Song("x.wav", "", "", 64.0, "C", -14.0, beats, strengths, *nothing)
     assert 26 < song.bars[0] < 38 and song.bars[-1] == 62.0 and song.bpm == 120
-    faint = analysis.Song(
-        "x.wav", "", "", 64.0, "C", -14.0, beats, 0.01 * strengths, np.zeros((0, 128)), np.zeros(0, np.int16)
-    )
+    faint = analysis.Song("x.wav", "", "", 64.0, "C", -14.0, beats, 0.01 * strengths, *nothing)
     assert len(faint.bars) == 0 and faint.bpm == 0

@@ -9,7 +9,7 @@ from djnet.medley.transitions import RATE_HZ, Join
 from djnet.rng import rng_for
 
 
-def join_at(middle: float, kind: str = "cut") -> Join:
+def join_at(middle: float, kind: str = "blend") -> Join:
     return Join(kind, middle - 0.02, middle, middle, 0, 0.0, "")
 
 
