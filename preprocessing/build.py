@@ -23,7 +23,7 @@ from djnet.constants import CLIP_SECONDS, JIGSAW_SIZES
 from djnet.corpora import TRACK_LIST, Corpus, Skipped, Track, folder, free, synthetic, write_csv, write_skipped
 from djnet.downbeats import tracker
 from djnet.downbeats.madmom import MadmomMissingError, madmom
-from djnet.errors import UserError
+from djnet.errors import UserError, shown
 from djnet.files import digest_json, locked
 from djnet.records import FEATURES, MANIFEST, SPLITS, VERSION, Clip, Manifest, RecordsError
 from preprocessing import duplicates, splits
@@ -32,6 +32,7 @@ from preprocessing.cluster import NAMES, Engine, engine_for
 from preprocessing.shards import Part, Parts, write_shards
 
 log = logging.getLogger("preprocess")
+_NOT_OF_ONE_TRACK = (OSError, MemoryError, MadmomMissingError)  # the disk or the machine: all else leaves one track out
 
 
 @dataclass(frozen=True)
@@ -120,9 +121,8 @@ def _plan(
             kept.append((track, probe))
     pieces = duplicates.find({probe.content: track.path for track, probe in kept}, cache, engine)
     for piece in pieces:
-        log.info(
-            "One piece, so in one split: %s", ", ".join(track.id for track, probe in kept if probe.content in piece)
-        )
+        names = ", ".join(track.id for track, probe in kept if probe.content in piece)
+        log.info("One piece, so in one split: %s", shown(names))
     by_group = settings.split_by == "group"
     keys = duplicates.split_keys(
         {probe.content: track.group if by_group else probe.content for track, probe in kept}, pieces
@@ -149,6 +149,10 @@ def _probe(path: str) -> tuple[str, audio.Probe | str]:
             return path, audio.probe(local)
     except audio.AudioError as error:
         return path, error.reason
+    except _NOT_OF_ONE_TRACK:
+        raise
+    except Exception as error:
+        return path, f"cannot be used ({type(error).__name__}: {error})."
 
 
 def _finished(output: Path, about: dict, compress: bool) -> Manifest | None:
@@ -193,6 +197,10 @@ def _prepare(
             prepared = prepare(replace(track, path=local), seconds, settings, cache)
     except audio.AudioError as error:
         return key, [], 0, error.reason
+    except _NOT_OF_ONE_TRACK:
+        raise
+    except Exception as error:
+        return key, [], 0, f"cannot be used ({type(error).__name__}: {error})."
     return key, prepared.clips, prepared.silent, "" if prepared.clips else "is silent or constant."
 
 

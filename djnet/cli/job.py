@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
-from djnet.errors import UserError
+from djnet.errors import UserError, shown
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow reads this once, when it is imported
 
@@ -91,5 +91,5 @@ def quiet() -> Iterator[None]:
 
 def fail(message: str, code: int = 2) -> NoReturn:
     """End the program with one line on standard error."""
-    print(" ".join(message.split()), file=sys.stderr)
+    print(shown(" ".join(message.split())), file=sys.stderr)
     sys.exit(code)

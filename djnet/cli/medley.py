@@ -1,6 +1,7 @@
 """One piece of music out of a folder of songs: `djnet medley songs/ -o medley.wav`."""
 
 import argparse
+import contextlib
 import os
 import re
 import sys
@@ -18,7 +19,8 @@ import djnet
 from djnet import audio
 from djnet.cli import job, text
 from djnet.corpora import folder, free, playlists
-from djnet.errors import UserError
+from djnet.errors import UserError, shown
+from djnet.files import locked, remove_partial
 from djnet.medley import analysis, arrange, check, join_score, mix, receipt
 from djnet.medley.search import Constraints
 from djnet.medley.transitions import RATE_HZ, Join
@@ -98,12 +100,20 @@ def main(arguments: Sequence[str]) -> int:
     given = parser().parse_args(arguments)
     output, cache = Path(given.output).expanduser(), Path(given.cache).expanduser()
     _check_output(output, given.force or given.dry_run)
+    with contextlib.nullcontext() if given.dry_run else locked(output):
+        return _make(given, output, cache)
+
+
+def _make(given: argparse.Namespace, output: Path, cache: Path) -> int:
+    """All but the checks of the output, which nobody else writes."""
+    if not given.dry_run:
+        remove_partial(output.parent)
     if given.again:
         return _write(output, receipt.read_receipt(Path(given.again).expanduser()), given.preview)
     files = find_songs(given.songs, cache, output)
     songs, skipped = analysis.analyse(files, cache, max(1, given.workers))
     for item in skipped:
-        print(f"Left out: {item.path} {item.reason}")
+        print(shown(f"Left out: {item.path} {item.reason}"))
     if skipped:
         print(f"{len(skipped)} of {text.count(len(files), 'file')} left out.")
     if not songs:
@@ -147,7 +157,7 @@ def find_songs(words: Sequence[str], cache: Path, output: Path) -> list[str]:
             paths += [track.path for track in folder.corpus(path).tracks]
         else:
             paths += playlists.read(path) if playlists.is_playlist(path) else [str(path)]
-    paths = [path for path in dict.fromkeys(paths) if Path(path).resolve() != output.resolve()]
+    paths = [path for path in dict.fromkeys(paths) if os.path.realpath(path) != os.path.realpath(output)]
     if not paths:
         raise UserError(f"{' '.join(words)}: no music files there (wav, flac, mp3, m4a ...).")
     if len(paths) > MOST_SONGS:
@@ -230,14 +240,15 @@ def _write(output: Path, made_from: dict[str, Any], preview: bool) -> int:
     samples = _joins_only(made.samples, made.joins) if preview else made.samples
     audio.write(output, samples, RATE_HZ, made_from["title"], "Medley of " + ", ".join(names))
     if preview:
-        print(f"{output}: {text.count(len(made.joins), 'join')}, {len(samples) / RATE_HZ:.0f} s.")
+        print(shown(f"{output}: {text.count(len(made.joins), 'join')}, {len(samples) / RATE_HZ:.0f} s."))
         return 0
     del samples
-    made = replace(made, samples=soundfile.read(output, dtype="float32", always_2d=True)[0])  # as a listener gets it
+    heard, _ = soundfile.read(os.fsencode(output), dtype="float32", always_2d=True)  # as a listener gets it
+    made = replace(made, samples=heard)
     checked = check.check(made)
     receipt.write_beside(output, made, made_from)
     print(text.check_text(checked, made.joins, names))
-    print(f"{output}: {text.clock(made.cuts[-1])}, {text.count(len(names), 'song')}.")
+    print(shown(f"{output}: {text.clock(made.cuts[-1])}, {text.count(len(names), 'song')}."))
     return 0
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from djnet.errors import shown
 from djnet.medley.analysis import Song
 from djnet.medley.arrange import Arrangement
 from djnet.medley.check import PEAK_LIMIT_DB, PHASE_LIMIT_MS, STEP_LIMIT_LU, Check
@@ -15,6 +16,7 @@ _MOST_NAMES = 15  # of songs in another order
 
 def table(rows: Sequence[Sequence[str]]) -> str:
     """Rows of cells as text in columns."""
+    rows = [[shown(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from djnet.errors import shown
 from djnet.files import whole_file
 
 TRACK_LIST = "tracks.csv"  # beside the records: each track with its file on this machine, its split and licence
@@ -39,7 +40,7 @@ class Corpus:
 
 def write_skipped(path: Path, skipped: list[Skipped]) -> None:
     """List what was left out, and why."""
-    write_csv(path, ("path", "reason"), [(item.path, item.reason) for item in skipped])
+    write_csv(path, ("path", "reason"), [(shown(item.path), item.reason) for item in skipped])
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import json
+import os
 import zipfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -17,11 +18,13 @@ from djnet.constants import SAMPLE_RATE_HZ, SILENCE, WINDOW_SAMPLES
 from djnet.corpora import Skipped
 from djnet.downbeats import decoder, network, tracker
 from djnet.downbeats.madmom import MadmomMissingError, madmom
+from djnet.errors import shown
 from djnet.features import log_mel
-from djnet.files import digest_json, whole_file
+from djnet.files import digest_json, remove_partial, whole_file
 from djnet.medley import tempo
 from djnet.medley.key import best_fit, chroma_of
 from djnet.medley.loudness import loudness_of
+from djnet.processes import end_with
 from djnet.records import FEATURES, dequantised, quantised
 
 VERSION = 4  # of the cached files
@@ -50,8 +53,8 @@ class Song:
 
     @property
     def name(self) -> str:
-        """The file's name without its ending."""
-        return Path(self.path).stem
+        """The file's name without its ending, as it may be shown."""
+        return shown(Path(self.path).stem)
 
     @functools.cached_property
     def bars(self) -> np.ndarray:
@@ -80,8 +83,10 @@ def analyse(paths: Sequence[str], cache: Path, workers: int = 2) -> tuple[list[S
     skipped: list[Skipped] = []
     first_path: dict[str, str] = {}  # by either hash
     folder = cache / "songs"
-    folder.mkdir(parents=True, exist_ok=True)
-    work = (joblib.delayed(_song)(path, folder) for path in paths)
+    with contextlib.suppress(OSError):  # a disk that is full or cannot be written: nothing is kept
+        folder.mkdir(parents=True, exist_ok=True)
+        remove_partial(folder)
+    work = (joblib.delayed(_song)(path, folder, os.getpid()) for path in paths)
     results = joblib.Parallel(min(workers, len(paths)), return_as="generator", batch_size=1)(work)
     for path, song in zip(paths, tqdm(results, desc="analyse", total=len(paths), unit="song"), strict=True):
         if isinstance(song, str):
@@ -103,33 +108,47 @@ def has_tracker() -> bool:
     return True
 
 
-def _song(path: str, folder: Path) -> Song | str:
-    """Runs in a worker: a song, or why it cannot be one."""
+def _song(path: str, folder: Path, parent: int) -> Song | str:
+    """Runs in a worker: a song, or why it cannot be one; whatever is wrong with one song, the others play."""
+    end_with(parent)
     try:
-        probe = audio.probe(path)
-        settings = digest_json([VERSION, FEATURES, tracker.VERSION, has_tracker()])[:8]
-        cached = folder / f"{probe.content}-{settings}.npz"
-        with (
-            contextlib.suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile),  # missing or damaged
-            np.load(cached, allow_pickle=False) as stored,
-        ):
-            kept = np.load(cached.with_suffix(".npy"), mmap_mode="r")
-            arrays = {name: stored[name] for name in _ARRAYS}
-            return Song(path, samples=kept, **json.loads(str(stored["facts"])), **arrays)
-        if probe.seconds < _SHORTEST_SECONDS:
-            return f"has {probe.seconds:.1f} s; a medley needs {_SHORTEST_SECONDS:g} s of a song."
-        samples, fine = audio.load_at(path, 0.0, None, (SAMPLE_RATE_HZ, tracker.ANALYSIS_RATE_HZ))
-        if len(samples) < WINDOW_SAMPLES or samples.std() < SILENCE:
-            return "is silent."
+        return _analysed(path, folder)
     except audio.AudioError as error:
         return error.reason
+    except Exception as error:  # what nobody has thought of
+        return f"cannot be analysed ({type(error).__name__}: {error})."
+
+
+def _analysed(path: str, folder: Path) -> Song | str:
+    """A song from the cache, or else from its file; or why it cannot be one."""
+    probe = audio.probe(path)
+    settings = digest_json([VERSION, FEATURES, tracker.VERSION, has_tracker()])[:8]
+    cached = folder / f"{probe.content}-{settings}.npz"
+    with (
+        contextlib.suppress(OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile),  # or damaged
+        np.load(cached, allow_pickle=False) as stored,
+    ):
+        kept = np.load(cached.with_suffix(".npy"), mmap_mode="r")
+        arrays = {name: stored[name] for name in _ARRAYS}
+        return Song(path, samples=kept, **json.loads(str(stored["facts"])), **arrays)
+    if probe.seconds < _SHORTEST_SECONDS:
+        return f"has {probe.seconds:.1f} s; a medley needs {_SHORTEST_SECONDS:g} s of a song."
+    samples, fine = audio.load_at(path, 0.0, None, (SAMPLE_RATE_HZ, tracker.ANALYSIS_RATE_HZ))
+    if len(samples) < WINDOW_SAMPLES or samples.std() < SILENCE:
+        return "is silent."
     song = _measure(path, probe, samples, fine)
+    with contextlib.suppress(OSError):  # a full disk: the song plays, and is analysed again the next time
+        _keep(song, cached)
+    return song
+
+
+def _keep(song: Song, cached: Path) -> None:
+    """Write a song to the cache."""
     facts = {name: value for name, value in asdict(song).items() if name not in ("path", "samples", *_ARRAYS)}
     with whole_file(cached.with_suffix(".npy")) as partial, open(partial, "wb") as file:
         np.save(file, song.samples)
     with whole_file(cached) as partial, open(partial, "wb") as file:
         np.savez(file, facts=np.array(json.dumps(facts)), **{name: getattr(song, name) for name in _ARRAYS})
-    return song
 
 
 def _measure(path: str, probe: audio.Probe, samples: np.ndarray, fine: np.ndarray) -> Song:

@@ -1,6 +1,7 @@
 """The files beside a medley: a receipt to render it again, a cue sheet, a table, a picture."""
 
 import hashlib
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +13,7 @@ from tqdm import tqdm
 import djnet
 from djnet import audio
 from djnet.corpora import write_csv
-from djnet.errors import UserError
+from djnet.errors import UserError, shown
 from djnet.files import read_json, whole_file, write_json
 from djnet.medley.arrange import Arrangement
 from djnet.medley.mix import Mix
@@ -37,7 +38,7 @@ def make_receipt(arrangement: Arrangement, title: str, bars: int, peak_db: float
     for part in arrangement.parts:
         begin = max(0.0, part.start - _MARGIN_SECONDS)
         clips.append({
-            "song": str(Path(part.song.path).resolve()), "content": part.song.content, "begin": begin,
+            "song": os.path.realpath(part.song.path), "content": part.song.content, "begin": begin,
             "start": part.start, "end": part.end, "bars": part.bars, "key": part.song.key,
             "bpm": round(part.song.bpm, 2), "loudness": round(part.song.loudness, 2),
             "beats": (part.beats - [begin, 0.0]).tolist(),
@@ -73,7 +74,7 @@ def read_segments(receipt: dict[str, Any]) -> list[Segment]:
     """The segments of a receipt with their samples; songs that are missing or changed are an error."""
     segments = []
     for clip in tqdm(receipt["clips"], desc="read", unit="song"):
-        if not Path(clip["song"]).is_file():
+        if not os.path.isfile(clip["song"]):
             raise UserError(f"{clip['song']}: is not there any more; put it back to render this medley again.")
         if audio.probe(clip["song"]).content != clip["content"]:
             raise UserError(f"{clip['song']}: has changed since the medley was made; make a new one.")
@@ -84,8 +85,8 @@ def read_segments(receipt: dict[str, Any]) -> list[Segment]:
 
 
 def names_of(receipt: dict[str, Any]) -> list[str]:
-    """The names of the songs, in their order."""
-    return [Path(clip["song"]).stem for clip in receipt["clips"]]
+    """The names of the songs, in their order, as they may be shown."""
+    return [shown(Path(clip["song"]).stem) for clip in receipt["clips"]]
 
 
 def files_beside(output: Path) -> list[Path]:
@@ -105,7 +106,7 @@ def write_beside(output: Path, mix: Mix, receipt: dict[str, Any]) -> None:
 
 def _write_cue(path: Path, output: Path, cuts: Sequence[float], names: Sequence[str]) -> None:
     """A cue sheet: every song begins in the middle of its join."""
-    file, *titles = (name.replace('"', "'") for name in (output.name, *names))
+    file, *titles = (shown(name).replace('"', "'") for name in (output.name, *names))
     lines = [f'TITLE "{Path(file).stem}"', f'FILE "{file}" {"MP3" if output.suffix.lower() == ".mp3" else "WAVE"}']
     for number, (start, title) in enumerate(zip(cuts, titles, strict=False), 1):
         frames = round(start * 75)
@@ -154,7 +155,7 @@ def _draw_all(axes: Any, mix: Mix, names: Sequence[str], scores: Sequence[float]
         axes.fill_between(times[own], -peaks[own], peaks[own], color=colour, linewidth=0)
         room = max(1, int(letters_a_second * (last - first)) - 1)
         shown = name if len(name) <= room + 1 else name[:room] + "\N{HORIZONTAL ELLIPSIS}"
-        axes.text(first, 1.35, f" {shown}", fontsize=7, color=colour, clip_on=True)
+        axes.text(first, 1.35, f" {shown}", fontsize=7, color=colour, clip_on=True, parse_math=False)
         axes.vlines(mix.beats[i][mix.beats[i][:, 1] == 1, 0], -1.22, -1.07, color=colour, linewidth=1)
     for join, score in zip(mix.joins, scores, strict=True):
         axes.axvspan(join.start, join.end, color="black", alpha=0.15, linewidth=0)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -324,3 +325,19 @@ def test_the_folder_corpus_follows_links_once(tmp_path, write_tone):
     (tmp_path / "album" / "again").symlink_to(tmp_path, target_is_directory=True)
     tracks = folder.corpus(tmp_path).tracks
     assert [(track.id, track.group) for track in tracks] == [("album/one.wav", "album")]
+
+
+def test_whatever_goes_wrong_with_one_track_leaves_that_track_out(songs, tmp_path, cache, monkeypatch):
+    original = job_module.prepare
+    strange = songs.tracks[3].id
+
+    def prepare(track, *rest):
+        if track.id == strange:
+            raise ZeroDivisionError("nobody thought of this")
+        return original(track, *rest)
+
+    monkeypatch.setattr(job_module, "prepare", prepare)
+    corpus = replace(songs, tracks=songs.tracks[2:5])
+    (skipped,) = build(corpus, tmp_path, Settings(downbeats=False), cache).skipped
+    assert skipped.reason == "cannot be used (ZeroDivisionError: nobody thought of this)."
+    assert skipped.path == songs.tracks[3].path

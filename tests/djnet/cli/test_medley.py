@@ -1,5 +1,7 @@
 import argparse
+import errno
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from djnet.annotations import read_sections
 from djnet.cli import main, medley
 from djnet.constants import SAMPLE_RATE_HZ
 from djnet.features import log_mel
+from djnet.files import locked
 from djnet.medley import analysis, check, key, tempo
 from djnet.medley.analysis import Song
 from djnet.medley.loudness import loudness_of
@@ -270,3 +273,50 @@ def test_a_song_that_is_gone_or_changed_is_named(run, quickly, folder, tmp_path,
     with pytest.raises(SystemExit) as ended:
         main.main(["medley", "--again", str(tmp_path / "x.json"), "-o", str(tmp_path / "y.wav")])
     assert ended.value.code == 2 and "has changed since" in capsys.readouterr().err
+
+
+def test_songs_with_hostile_names_play_under_escaped_ones(run, quickly, folder, tmp_path, capsys):
+    os.rename(folder / "song-0000.flac", os.fsencode(folder) + b"/not \xff utf-8.flac")
+    os.rename(folder / "song-0001.flac", folder / 'a\x1b[31m\n"b\u202e.flac')
+    os.rename(folder / "song-0002.flac", folder / "$x_{$.flac")
+    (folder / "loop.wav").symlink_to(folder / "loop.wav")
+    (folder / "bad\x07.wav").write_bytes(b"RIFF no music")
+    output = tmp_path / "x.flac"
+    run(folder, "-o", output)
+    said = capsys.readouterr().out
+    assert "loop.wav cannot be read (Too many levels of symbolic links)" in said and "bad\\x07.wav" in said
+    names = {"not \\udcff utf-8", 'a\\x1b[31m\\n"b\\u202e', "$x_{$", "song-0003"}
+    assert all(name[:20] in said for name in names) and "\x1b" not in said and "\x07" not in said
+    assert {part.label for part in read_sections(output.with_suffix(".csv"))} == names
+    assert {part.label for part in read_sections(output.with_suffix(".cue"))} == {n.replace('"', "'") for n in names}
+    run("--again", output.with_suffix(".json"), "-o", tmp_path / "y.flac")
+    assert (tmp_path / "y.flac").read_bytes() == output.read_bytes()
+
+
+def test_an_output_that_is_being_written_is_refused_before_any_work(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(analysis, "analyse", lambda *_: pytest.fail("it began to work"))
+    with locked(tmp_path / "x.wav"), pytest.raises(SystemExit) as ended:
+        main.main(["medley", str(folder), "-o", str(tmp_path / "x.wav")])
+    assert ended.value.code == 2 and "Another run is writing to" in capsys.readouterr().err
+
+
+def test_a_full_disk_is_one_line_and_leaves_nothing(run, quickly, folder, tmp_path, capsys, monkeypatch):
+    def full(*_) -> None:
+        raise soundfile.LibsndfileError(2)
+
+    monkeypatch.setattr(soundfile.SoundFile, "write", full)
+    with pytest.raises(SystemExit) as ended:
+        main.main(["medley", str(folder), "-o", str(tmp_path / "x.wav"), "--workers", "1", "--cache", str(tmp_path)])
+    *_, line = capsys.readouterr().err.strip().splitlines()
+    assert ended.value.code == 1 and "x.wav: cannot be written (System error" in line and "MB are free" in line
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(run, quickly, folder, tmp_path, monkeypatch):
+    def full(*_) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(np, "save", full)
+    with pytest.raises(SystemExit) as ended:
+        main.main(["medley", str(folder), "-o", str(tmp_path / "x.wav"), "--workers=1", "--cache", str(tmp_path / "c")])
+    assert ended.value.code == 0 and (tmp_path / "x.wav").exists() and not list((tmp_path / "c" / "songs").iterdir())

@@ -45,3 +45,12 @@ def test_bars_come_from_where_the_beat_is_clear():
     assert 26 < song.bars[0] < 38 and song.bars[-1] == 62.0 and song.bpm == 120
     faint = analysis.Song("x.wav", "", "", 64.0, "C", -14.0, beats, 0.01 * strengths, *nothing)
     assert len(faint.bars) == 0 and faint.bpm == 0
+
+
+def test_whatever_goes_wrong_with_one_song_leaves_that_song_out(songs, tmp_path, monkeypatch):
+    def measure(path, *_) -> None:
+        raise MemoryError("58 GB")
+
+    monkeypatch.setattr(analysis, "_measure", measure)
+    none, (skipped,) = analysis.analyse([songs.tracks[0].path], tmp_path, workers=1)
+    assert not none and skipped.reason == "cannot be analysed (MemoryError: 58 GB)."
