@@ -25,7 +25,7 @@ SOURCES   := setup.py djnet preprocessing experiments tests benchmarks
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help install medley report preprocess inspect train evaluate figures study mixes rwc render reproduce docs-tables \
-  readme-tables weights test lint browser verify verify-downbeats stress bench madmom clean
+  readme-tables weights test lint browser verify verify-downbeats stress mutants bench madmom clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^## /{printf "\n%s\n", substr($$0, 4)} /^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' Makefile
@@ -115,6 +115,9 @@ verify-downbeats: $(INSTALLED) ## compare our downbeats with madmom's on rendere
 
 stress: $(INSTALLED) ## kill jobs, fill the disk and damage files for MINUTES=10, and count what was lost
 	@$(BIN)/python -m tests.faults $(MINUTES) $(FLAGS)
+
+mutants: $(INSTALLED) ## change the program line by line and name the changes that no test notices
+	@$(BIN)/python -m tests.mutants $(FLAGS)
 
 bench: $(INSTALLED) ## measure speed as ratios against plain implementations, into RESULTS/speed.csv
 	@$(BIN)/python -m benchmarks --output="$(RESULTS)" $(FLAGS)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from djnet import constants
-from djnet.cuts import cut_fragments, equal_cuts, fragment_mel, frame_range, join_windows
+from djnet.cuts import cut_fragments, downbeat_cuts, downbeat_hops, equal_cuts, fragment_mel, frame_range, join_windows
 from djnet.features import log_mel
 
 
@@ -28,6 +28,35 @@ def test_too_short_to_cut():
         equal_cuts(11, 3)
     with pytest.raises(ValueError, match="at least 4 hops"):
         cut_fragments(np.zeros(40 * 512, np.float32), np.array([0, 20, 40]), gap=9)
+
+
+def test_the_shortest_that_can_be_cut():
+    assert equal_cuts(12, 3).tolist() == [0, 4, 8, 12]
+
+
+def test_downbeats_of_a_span_include_both_ends():
+    beats = np.array([[0.0, 1], [0.5, 2], [1.0, 1], [1.5, 2], [2.0, 1]])
+    second = round(constants.HOPS_PER_SECOND)
+    assert downbeat_hops(beats, second, 2 * second).tolist() == [second, round(2 * constants.HOPS_PER_SECOND)]
+
+
+def test_fragments_between_downbeats_are_half_to_twice_as_long_as_wanted_and_mostly_near_it(rng):
+    bars = np.cumsum(rng.uniform(1.0, 3.0, 30)) * constants.HOPS_PER_SECOND
+    lengths = []
+    for _ in range(300):
+        cuts = downbeat_cuts(bars.astype(int), 4, rng)
+        assert cuts is not None and np.isin(cuts, bars.astype(int)).all() and len(cuts) == 5
+        lengths += np.diff(cuts).tolist()
+    wanted = 6 * constants.HOPS_PER_SECOND
+    assert min(lengths) >= wanted / 2 and max(lengths) <= 2 * wanted
+    assert np.std(lengths) < 0.25 * wanted
+
+
+@pytest.mark.parametrize(("gap", "possible"), [(2.4, False), (3.1, True), (11.9, True), (12.2, False)])
+def test_downbeats_too_near_or_too_far_apart_cannot_be_cut_at(rng, gap, possible):
+    """Four fragments of about six seconds, where each must be one bar, or one bar is too long."""
+    downbeats = np.round(np.arange(5) * gap * constants.HOPS_PER_SECOND).astype(int)
+    assert (downbeat_cuts(downbeats, 4, rng) is not None) == possible
 
 
 def _pieces(samples: np.ndarray, cuts: np.ndarray) -> list[np.ndarray]:

@@ -25,6 +25,18 @@ def test_puzzles_of_one_track_count_as_one_where_they_are_all_alike(rng):
     assert (ten[1] - ten[0]) / (as_if_independent[1] - as_if_independent[0]) == pytest.approx(np.sqrt(10), rel=0.1)
 
 
+def test_a_track_with_many_puzzles_weighs_more(rng):
+    """The mean is over puzzles, so a track of ninety counts more in every draw than one of ten."""
+    values, tracks = np.array([1.0] * 90 + [0.0] * 10), ["a"] * 90 + ["b"] * 10
+    low, high = interval(values, tracks, level=0.2)
+    assert low == high == 0.9
+
+
+def test_a_probability_is_never_zero():
+    names = [str(i) for i in range(60)]
+    assert permutation_test(np.ones(60), np.zeros(60), names) == 1 / 2001
+
+
 def test_a_difference_counts_only_if_it_is_large_enough():
     ones, zeros = np.ones(20), np.zeros(20)
     names = [str(i) for i in range(20)]

@@ -218,3 +218,13 @@ def test_silence_and_too_many_channels():
         mix.render([whole(np.zeros((RATE_HZ, 6)))])
     with pytest.raises(ValueError, match="at least one"):
         mix.render([])
+
+
+def test_the_ends_of_a_mix_are_soft(rng):
+    noise = 0.2 * rng.standard_normal((12 * RATE_HZ, 2)).astype(np.float32)
+    made = mix.render([whole(noise)]).samples
+    level = np.abs(made).max(axis=1)
+    usual = np.median(level)
+    assert level[:5].max() < 0.2 * usual and level[-RATE_HZ // 50 :].max() < 0.2 * usual
+    assert 0.5 * usual < np.median(level[-RATE_HZ - 500 : -RATE_HZ + 500]) < 0.9 * usual  # half of the fade is over
+    assert np.median(level[400:900]) > 0.8 * usual

@@ -7,6 +7,7 @@ from djnet.constants import HOPS_PER_SECOND
 from djnet.errors import UserError
 from djnet.medley.parts import candidates, thumbnails
 from djnet.medley.transitions import Segment
+from djnet.records import dequantised
 
 BAR = 2.0
 
@@ -33,6 +34,46 @@ def test_quiet_bars_are_avoided(rng):
     mel = mel_of(rng, "qqqaqq", {"q": 0.02})
     best, *_ = thumbnails(mel, np.arange(25) * BAR, 4)
     assert best == 12
+
+
+def mel_of_bars(rng, form: str, louder: dict[str, float] | None = None) -> np.ndarray:
+    """Each letter is a bar that always sounds the same, but for a little noise; some are louder, in dB."""
+    frames = round(BAR * HOPS_PER_SECOND)
+    spectra = {letter: rng.uniform(2, 4, 128) for letter in sorted(set(form))}
+    gain = {letter: db * np.log(10) / 10 for letter, db in (louder or {}).items()}
+    bars = [np.tile(spectra[letter] + gain.get(letter, 0.0), (frames, 1)) for letter in form]
+    return np.concatenate(bars).astype(np.float32) + 0.02 * rng.random((frames * len(form), 128), np.float32)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_of_two_parts_that_come_back_the_louder_is_chosen(seed):
+    form = "abcdkefghlabcdmefgh"
+    mel = mel_of_bars(np.random.default_rng(seed), form, dict.fromkeys("abcd", -6.0))
+    best, *_ = thumbnails(mel, np.arange(len(form) + 1) * BAR, 4)
+    assert form[best:][:4] == "efgh"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_part_that_begins_much_quieter_than_it_goes_on_is_not_chosen(seed):
+    form = "stuvkwxyzlstuvmwxyz"
+    mel = mel_of_bars(np.random.default_rng(seed), form, {"s": -9.0, **dict.fromkeys("tuv", 3.0)})
+    best, *_ = thumbnails(mel, np.arange(len(form) + 1) * BAR, 4)
+    assert form[best] != "s"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_comes_back_twice_is_better_than_what_comes_back_once(seed):
+    form = "uavawcxcycz"
+    mel = mel_of(np.random.default_rng(seed), form, {"a": 1.02})
+    best, *_ = thumbnails(mel, np.arange(4 * len(form) + 1) * BAR, 4)
+    assert form[best // 4] == "c" and best % 4 == 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_part_begins_where_the_music_changes(seed):
+    form = "aaaabbbbccccddddeeeeffff"
+    first, *_ = thumbnails(mel_of_bars(np.random.default_rng(seed), form), np.arange(len(form) + 1) * BAR, 4)
+    assert first % 4 == 0
 
 
 @settings(deadline=None, max_examples=25)
@@ -66,3 +107,10 @@ def test_songs_without_a_beat_have_parts_too(song):
     for seconds in (1.0, 2.9, 5.0, 5.9, 7.2):  # as they are
         (short,) = candidates(song("a", bpm=0, seconds=seconds), 16.0, 3)
         assert short.end - short.start == pytest.approx(seconds, abs=0.1)
+
+
+def test_a_part_has_the_features_of_its_own_samples(song):
+    whole = song("a", bpm=120, seconds=20.0)
+    part = candidates(whole, 8.0, 1)[0]
+    first, last = (round(time * SAMPLE_RATE_HZ) for time in (part.start, part.end))
+    assert np.array_equal(part.mel, log_mel(dequantised(whole.samples[first:last], 1.0)))

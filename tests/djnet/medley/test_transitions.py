@@ -31,6 +31,11 @@ def test_a_blend_takes_a_third_of_a_segment_at_most():
     assert plan(segment(120, 8), segment(120, 8), 0).reason == "asked for"
 
 
+@pytest.mark.parametrize(("bpm", "kind"), [(120 * 1.079, "blend"), (120 / 1.079, "blend"), (120 * 1.081, "cut")])
+def test_tempos_up_to_eight_percent_apart_are_blended(bpm, kind):
+    assert plan(segment(120), segment(bpm), 2).kind == kind
+
+
 def test_two_bars_play_against_one_at_double_tempo():
     transition = plan(segment(160, 12), segment(80, 12), 2)
     assert transition.kind == "blend" and transition.stretch == pytest.approx(0.0, abs=1e-9)

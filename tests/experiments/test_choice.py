@@ -1,0 +1,42 @@
+"""Which of several trained runs a table shows."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from djnet.files import write_json
+from experiments import evaluation
+from experiments.configs import Run, experiment
+
+
+@pytest.fixture
+def choose(tmp_path, monkeypatch):
+    """The epochs of the run that is chosen for a row: `choose([(run, finished), ...])`."""
+
+    def chosen(runs: list[tuple[Run, bool]]) -> int | None:
+        for run, finished in runs:
+            folder = tmp_path / "music" / run.name
+            folder.mkdir(parents=True)
+            facts = {"run": run.to_json(), "records": "these", "corpus": {"name": ""}, "finished": finished}
+            write_json(folder / "run.json", facts | {"commit": ""})
+            (folder / "best.keras").touch()
+        manifest: Any = SimpleNamespace(origin="these", folder=tmp_path)
+        network = evaluation.Evaluation(manifest, tmp_path).network("table2/sen")
+        return network.run.epochs if isinstance(network, evaluation.TrainedNetwork) else None
+
+    monkeypatch.setattr(evaluation, "read_model", lambda path: None)
+    return chosen
+
+
+def test_the_published_run_comes_first_then_the_one_trained_longest(choose):
+    published = experiment("table2/sen")
+    short, longer = (replace(published, epochs=published.epochs + more) for more in (1, 5))
+    assert choose([(longer, True), (short, True)]) == longer.epochs
+    assert choose([(published, True)]) == published.epochs
+
+
+def test_a_run_that_is_not_finished_is_not_chosen(choose):
+    published = experiment("table2/sen")
+    assert choose([(published, False), (replace(published, epochs=1), True)]) == 1

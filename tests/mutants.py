@@ -1,0 +1,202 @@
+"""Change one line of the program at a time and see whether a test notices: `make mutants`, or
+
+    python -m tests.mutants [word]        only mutants with that word in their file or line
+
+Works on a copy of the sources. A mutant that no test notices is printed; the exit code says how many there are.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tqdm import tqdm
+
+ROOT = Path(__file__).parent.parent
+SOURCES = ("djnet", "experiments", "preprocessing", "tests", "pyproject.toml")
+
+# File -> its tests, and (line as it is, line with a fault). What stands on the left occurs once in the file.
+MUTANTS: dict[str, tuple[str, list[tuple[str, str]]]] = {
+    "djnet/ordering.py": (
+        "tests/djnet/test_ordering.py",
+        [
+            ("if a == b or b == self.first or a == self.last:", "if a == b or b == self.first:"),
+            ("and n - len(self.optional) > 1:", "and n - len(self.optional) > 2:"),
+            ("if len(scores) < 2:", "if len(scores) < 1:"),
+            ("places[a] < places[b]", "places[a] > places[b]"),
+            ("(round(-total, 10), prefix", "(round(-total, 1), prefix"),
+            ("if pieces & required == required:", "if pieces & required:"),
+            (" & (group & earlier[first] == 0)]", "]"),
+            ("+ scores[first]).max(axis=1)", "+ scores[first]).min(axis=1)"),
+            ("value + scores[order[-1], piece]", "value + scores[piece, order[-1]]"),
+            ("scores[pieces[:-1], pieces[1:]]", "scores[pieces[1:], pieces[:-1]]"),
+            (" or head[before] == after:", ":"),
+            ("np.argsort(-scores, axis=None", "np.argsort(scores, axis=None"),
+            ("np.log(sure) - np.log1p(-sure)", "np.log(sure)"),
+            ("CERTAIN = 1e-7", "CERTAIN = 1e-2"),
+        ],
+    ),
+    "djnet/cuts.py": (
+        "tests/djnet/test_cuts.py",
+        [
+            ('"centred": (0, 1)', '"centred": (0, 0)'),
+            ('"trimmed": (2, -1)', '"trimmed": (1, -1)'),
+            ("return maximum(last - frames, first), first", "return last - frames, first"),
+            ("np.asarray(cuts)[1:] - gap", "np.asarray(cuts)[1:]"),
+            ("hops < n * SHORTEST_HOPS", "hops <= n * SHORTEST_HOPS"),
+            ("beats[:, 1] == 1, 0]", "beats[:, 1] != 1, 0]"),
+            ("(hops <= last)", "(hops < last)"),
+            ("gaps > 2 * target", "gaps > 4 * target"),
+            ("gaps < target / 2", "gaps < target / 4"),
+            ("(0.15 * target)", "(0.6 * target)"),
+            ("weights[chosen[-1]] * ways[left]", "weights[chosen[-1]]"),
+        ],
+    ),
+    "djnet/metrics.py": (
+        "tests/djnet/test_metrics.py",
+        [
+            ("np.mean(np.diff(validate(order, truth)) == 1)", "np.mean(np.diff(validate(order, truth)) >= 1)"),
+            ("np.all(np.diff(", "np.any(np.diff("),
+            ("np.triu_indices(len(places), 1)", "np.triu_indices(len(places), 0)"),
+            ("np.diff(validate(order, truth)) != 1)", "np.diff(validate(order, truth)) < 1)"),
+            ("len(order) - 1]).max()", "len(order)]).max()"),
+            ("/ (len(places) - 1)", "/ len(places)"),
+            ("if len(set(order)) < len(order) or set(order)", "if set(order)"),
+        ],
+    ),
+    "experiments/significance.py": (
+        "tests/experiments/test_significance.py",
+        [
+            ("level: float = 0.95", "level: float = 0.9"),
+            ("[(1 - level) / 2, (1 + level) / 2]", "[1 - level, level]"),
+            ("sums[draws].sum(axis=1) / counts[draws].sum(axis=1)", "(sums / counts)[draws].mean(axis=1)"),
+            ("_by_track(ours - theirs, tracks)[0]", "ours - theirs"),
+            ("abs(differences.sum()) - 1e-9", "abs(differences.sum()) + 1e-9"),
+            ("(1 + as_great.sum()) / (1 + DRAWS)", "as_great.sum() / DRAWS"),
+            ("(theirs > ours).sum()", "(theirs >= ours).sum()"),
+            ("(sums / counts).mean()", "sums.sum() / counts.sum()"),
+        ],
+    ),
+    "djnet/medley/parts.py": (
+        "tests/djnet/medley/test_parts.py",
+        [
+            ("0.5 * energy", "0.0 * energy"),
+            ("changes = 0.25 *", "changes = 0.0 *"),
+            (" - uneven / _RANGE_DB", ""),
+            ("[:, -2:].mean(axis=1)", "[:, -1:].mean(axis=1)"),
+            ("- quiet - uneven", "- uneven"),
+            ("abs(first - other) * 2 >= length", "abs(first - other) * 4 >= length"),
+            ("np.arange(spans))) >= length", "np.arange(spans))) >= 1"),
+            ("for phrase in (4, 8, 16)", "for phrase in (4, 8)"),
+            ("np.argsort(-fitness", "np.argsort(fitness"),
+        ],
+    ),
+    "djnet/medley/transitions.py": (
+        "tests/djnet/medley/test_transitions.py tests/djnet/medley/test_mix.py",
+        [
+            ("LARGEST_STRETCH = 0.08", "LARGEST_STRETCH = 0.16"),
+            ("((1, 1), (2, 1), (1, 2))", "((1, 1),)"),
+            ("max(own // 3, 1)", "max(own // 2, 1)"),
+            ("np.diff(before) ** (1 - share)", "np.diff(before) ** share"),
+            ("elif a.meter != b.meter:", "elif a.meter < 0:"),
+            ('times[-1] if self.kind == "cut"', 'times[0] if self.kind == "cut"'),
+        ],
+    ),
+    "djnet/medley/mix.py": (
+        "tests/djnet/medley/test_mix.py",
+        [
+            ("= 0.005, 2.0", "= 0.005, 0.0"),
+            ("= 0.005, 2.0", "= 0.0, 2.0"),
+            ("(progress - 0.5) * beats + 0.5", "progress"),
+            ("    _equalise(samples, joins)\n", ""),
+            ("    turn_down(samples, 10 ** (peak_db / 20), RATE_HZ)\n", ""),
+            ("_SUBSONIC_HZ = 10.0", "_SUBSONIC_HZ = 60.0"),
+            ("stem - _lows(stem, _SUBSONIC_HZ)", "stem"),
+            ("_fade(stem, joins[i], places - places[0], rising=False)", "pass"),
+        ],
+    ),
+    "djnet/scoring.py": (
+        "tests/djnet/test_scoring.py",
+        [
+            ("softmax(logits, axis=1)[:, 1]", "softmax(logits, axis=1)[:, 0]"),
+            ("np.argsort(orders[np.argmax(logits[0])])", "orders[np.argmax(logits[0])]"),
+            ("(kept - mean) / std", "kept - mean"),
+            ('(0 if side == "end" else sides - 1)', '(sides - 1 if side == "end" else 0)'),
+            ("[asked + first for asked", "[asked for asked"),
+        ],
+    ),
+    "djnet/records.py": (
+        "tests/djnet/test_records.py",
+        [
+            ("if stated != digest_json(content):", "if not stated:"),
+            ("std.min() <= 0", "std.min() < 0"),
+            ("scale = max(1.0, ", "scale = max(0.5, "),
+            ('!= shard["sha256"]', '== ""'),
+        ],
+    ),
+    "experiments/evaluation.py": (
+        "tests/experiments/test_choice.py",
+        [
+            ("choice[0].epochs)", "-choice[0].epochs)"),
+            ("choice[0].hash == published.hash", "choice[0].hash != published.hash"),
+            ('facts["finished"] and run.row', "run.row"),
+        ],
+    ),
+}
+
+# Mutants that change nothing that can be observed, with the reason: (file, line with a fault).
+EQUIVALENT: dict[tuple[str, str], str] = {}
+
+
+def passes(folder: Path, tests: str) -> bool:
+    """Whether tests pass on a copy of the sources."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "-p", "no:cacheprovider", *tests.split()]
+    environment = os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run([*command, "--hypothesis-seed=0"], cwd=folder, env=environment, capture_output=True)
+    return done.returncode == 0
+
+
+def survives(folder: Path, file: str, tests: str, old: str, new: str) -> bool:
+    """Whether all tests pass with one line changed."""
+    path = folder / file
+    text = path.read_text(encoding="utf-8")
+    if text.count(old) != 1:
+        raise SystemExit(f"{file}: {old!r} occurs {text.count(old)} times; bring tests/mutants.py up to date.")
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    passed = passes(folder, tests)
+    path.write_text(text, encoding="utf-8")
+    return passed
+
+
+def main(word: str = "") -> int:
+    """Try all mutants: -> how many of those that are not equivalent survived."""
+    chosen = [
+        (file, tests, old, new)
+        for file, (tests, lines) in MUTANTS.items()
+        for old, new in lines
+        if word in f"{file} {old}"
+    ]
+    survivors = 0
+    with tempfile.TemporaryDirectory(prefix="djnet-mutants-") as name:
+        for source in map(ROOT.joinpath, SOURCES):
+            target = Path(name, source.name)
+            if source.is_dir():
+                shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(source, target)
+        for tests in dict.fromkeys(tests for _, tests, _, _ in chosen):
+            if not passes(Path(name), tests):
+                raise SystemExit(f"{tests} fails without a mutant already.")
+        for file, tests, old, new in tqdm(chosen, unit="mutant"):
+            if survives(Path(name), file, tests, old, new):
+                reason = EQUIVALENT.get((file, new), "")
+                survivors += not reason
+                tqdm.write(f"{'Equivalent' if reason else 'SURVIVED'}: {file}: {old} -> {new} {reason}")
+    print(f"{len(chosen)} mutants, {survivors} survived that a test should notice.")
+    return survivors
+
+
+if __name__ == "__main__":
+    sys.exit(min(main(*sys.argv[1:2]), 1))
