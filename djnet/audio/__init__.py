@@ -1,4 +1,4 @@
-"""Music files: decode (`load`, `load_at`, `load_stereo`), look at (`probe`, `title_of`) and encode (`write`)."""
+"""Music files: decode (`load`, `load_at`, `load_stereo`), look at (`probe`, `title_of`, `name_of`), `write`."""
 
 from djnet.audio.decode import (
     CONVERTIBLE,
@@ -7,6 +7,7 @@ from djnet.audio.decode import (
     load,
     load_at,
     load_stereo,
+    name_of,
     probe,
     title_of,
 )
@@ -23,6 +24,7 @@ __all__ = [
     "load",
     "load_at",
     "load_stereo",
+    "name_of",
     "probe",
     "title_of",
     "write",

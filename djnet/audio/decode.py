@@ -114,7 +114,14 @@ def title_of(path: str | Path) -> tuple[str, str]:
         else:
             with _quiet(path), _tagged(path) as sound:
                 title, artist = sound.title, sound.artist
-    return _readable(title) or Path(path).stem.replace("_", " "), _readable(artist)
+    stem = Path(path).stem.replace("_", " ").encode("utf-8", "replace").decode()  # names of files may be no text
+    return _readable(title) or stem, _readable(artist)
+
+
+def name_of(path: str | Path) -> str:
+    """What a file is called in lists: artist and title by its tags, else its name."""
+    title, artist = title_of(path)
+    return f"{artist} - {title}" if artist else title
 
 
 def _tagged(path: str | Path) -> soundfile.SoundFile:

@@ -79,7 +79,7 @@ def parser() -> argparse.ArgumentParser:
     add("--total", type=duration, metavar="TIME", help="how long it all is, about: 300, 5:00, 20m; replaces --length")
     add("--bars", type=int, choices=range(5), default=2, help="length of a cross-fade, at most (default: 2); 0: cuts")
     add("--settings", metavar="TOML", help="start and length of single songs, see below")
-    add = words.add_argument_group("order", "SONG, A and B are file names, or parts of file names").add_argument
+    add = words.add_argument_group("order", "SONG, A and B are file names or titles, or parts of them").add_argument
     add("--first", metavar="SONG", help="song to begin with")
     add("--last", metavar="SONG", help="song to end with")
     add("--before", nargs=2, action="append", default=[], metavar=("A", "B"), help="A plays before B; may be repeated")
@@ -196,12 +196,16 @@ def _constraints(given: argparse.Namespace, songs: Sequence[str]) -> Constraints
 
 
 def number_of(name: str, paths: Sequence[str], where: str) -> int:
-    """The number of the file of that path or name, with or without its ending, or the only one that contains it."""
+    """The number of the file of that path or name, with or without its ending, or the only one that contains it.
+
+    Where no file is called so, artist and title count.
+    """
     files = [Path(path).name.lower() for path in paths]
     wanted = Path(name).name.lower()
     numbers = [i for i, path in enumerate(paths) if name == path]
     numbers = numbers or [i for i, file in enumerate(files) if wanted in (file, Path(file).stem)]
     numbers = numbers or [i for i, file in enumerate(files) if wanted in file]
+    numbers = numbers or [i for i, path in enumerate(paths) if name.lower() in audio.name_of(path).lower()]
     if len(numbers) == 1:
         return numbers[0]
     problem = f"that may be {files[numbers[0]]} or {files[numbers[1]]}" if numbers else "no song has that in its name"

@@ -51,10 +51,10 @@ class Song:
     samples: np.ndarray = field(repr=False)  # int16 [N] at 22,050 Hz, on disk
     scale: float = 1.0  # the sample that is stored as 32,767
 
-    @property
+    @functools.cached_property
     def name(self) -> str:
-        """The file's name without its ending, as it may be shown."""
-        return shown(Path(self.path).stem)
+        """Artist and title by the file's tags, else the file's name without its ending; as it may be shown."""
+        return shown(audio.name_of(self.path))
 
     @functools.cached_property
     def bars(self) -> np.ndarray:

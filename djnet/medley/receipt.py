@@ -38,8 +38,8 @@ def make_receipt(arrangement: Arrangement, title: str, bars: int, peak_db: float
     for part in arrangement.parts:
         begin = max(0.0, part.start - _MARGIN_SECONDS)
         clips.append({
-            "song": os.path.realpath(part.song.path), "content": part.song.content, "begin": begin,
-            "start": part.start, "end": part.end, "bars": part.bars, "key": part.song.key,
+            "song": os.path.realpath(part.song.path), "name": part.song.name, "content": part.song.content,
+            "begin": begin, "start": part.start, "end": part.end, "bars": part.bars, "key": part.song.key,
             "bpm": round(part.song.bpm, 2), "loudness": round(part.song.loudness, 2),
             "beats": (part.beats - [begin, 0.0]).tolist(),
         })  # fmt: skip
@@ -86,7 +86,7 @@ def read_segments(receipt: dict[str, Any]) -> list[Segment]:
 
 def names_of(receipt: dict[str, Any]) -> list[str]:
     """The names of the songs, in their order, as they may be shown."""
-    return [shown(Path(clip["song"]).stem) for clip in receipt["clips"]]
+    return [shown(clip.get("name") or Path(clip["song"]).stem) for clip in receipt["clips"]]
 
 
 def files_beside(output: Path) -> list[Path]:

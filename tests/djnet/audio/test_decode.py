@@ -226,3 +226,30 @@ def test_a_part_lies_where_it_does_in_the_whole_file(tmp_path, rng, ending):
     np.testing.assert_allclose(part, whole[154_350 : 154_350 + 44_100], atol=1e-6)
     (mono,) = audio.load_at(tmp_path / f"x.{ending}", 3.5, 1.0, (44_100,))
     np.testing.assert_allclose(mono, part.mean(axis=1), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "title", "expected"),
+    [
+        (0, b"Caf\xe9", "Caf\xe9"),
+        (3, b"Caf\xe9 noir", "some song"),  # not UTF-8, as it says
+        (1, b"\xff\xfeA", "some song"),  # half a character of UTF-16
+        (9, b"abc", "some song"),  # no such encoding
+        (0, b"two\nlines\x1b", "two lines"),
+    ],
+)
+def test_names_come_from_tags_that_can_be_read(tmp_path, write_tone, encoding, title, expected):
+    path = write_tone(tmp_path / "some_song.mp3", seconds=1)
+    tag = b"TIT2" + (len(title) + 1).to_bytes(4, "big") + bytes(2) + bytes([encoding]) + title
+    path.write_bytes(b"ID3\x03\0\0" + (len(tag)).to_bytes(4, "big") + tag + path.read_bytes())
+    assert audio.title_of(path) == (expected, "")
+    assert audio.name_of(path) == expected
+
+
+def test_a_name_has_the_artist_in_front(tmp_path):
+    with soundfile.SoundFile(tmp_path / "x.flac", "w", SAMPLE_RATE_HZ, 1) as sound:
+        sound.title, sound.artist = "Some title", "Somebody"
+        sound.write(np.zeros(1000))
+    assert audio.name_of(tmp_path / "x.flac") == "Somebody - Some title"
+    bad = tmp_path / os.fsdecode(b"caf\xe9.wav")
+    assert audio.name_of(bad) == "caf?"

@@ -267,6 +267,17 @@ def test_mistakes_are_one_line(monkeypatch, kept, folder, tmp_path, capsys, word
     assert Path("there.wav").read_bytes() == b"mine"
 
 
+def test_songs_are_called_by_their_tags(run, quickly, folder, tmp_path, capsys):
+    samples, rate = soundfile.read(folder / "song-0001.flac")
+    with soundfile.SoundFile(folder / "song-0001.flac", "w", rate, 1) as sound:
+        sound.title, sound.artist = "Some title", "Somebody"
+        sound.write(samples)
+    run(folder, "-o", tmp_path / "x.wav", "--length", "8", "--first", "some title")
+    assert "Somebody - Some title" in capsys.readouterr().out
+    assert 'TITLE "Somebody - Some title"' in (tmp_path / "x.cue").read_text()
+    assert json.loads((tmp_path / "x.json").read_text())["clips"][0]["name"] == "Somebody - Some title"
+
+
 def test_a_song_that_is_gone_or_changed_is_named(run, quickly, folder, tmp_path, capsys):
     run(folder, "-o", tmp_path / "x.wav", "--length", "8")
     (folder / "song-0002.flac").write_bytes((folder / "song-0001.flac").read_bytes())

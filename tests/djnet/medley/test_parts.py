@@ -3,8 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from djnet.constants import HOPS_PER_SECOND
+from djnet.constants import HOPS_PER_SECOND, SAMPLE_RATE_HZ
 from djnet.errors import UserError
+from djnet.features import log_mel
 from djnet.medley.parts import candidates, thumbnails
 from djnet.medley.transitions import Segment
 from djnet.records import dequantised
