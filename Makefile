@@ -25,7 +25,7 @@ SOURCES   := setup.py djnet preprocessing experiments tests benchmarks
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help install medley report preprocess inspect train evaluate figures study mixes rwc render reproduce docs-tables \
-  readme-tables weights test lint browser verify verify-downbeats stress mutants bench madmom clean
+  readme-tables weights test lint browser verify verify-downbeats stress mutants bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^## /{printf "\n%s\n", substr($$0, 4)} /^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' Makefile
@@ -122,10 +122,6 @@ mutants: $(INSTALLED) ## change the program line by line and name the changes th
 bench: $(INSTALLED) ## measure speed as ratios against plain implementations, into RESULTS/speed.csv
 	@$(BIN)/python -m benchmarks --output="$(RESULTS)" $(FLAGS)
 
-madmom: $(INSTALLED) ## build the downbeat tracker again, for example after installing a compiler
-	@rm -f $(VENV)/.madmom
-	@$(MAKE) --no-print-directory $(VENV)/.madmom
-
 clean: ## remove .venv; DATA and the download cache stay
 	rm -rf $(VENV)
 
@@ -135,14 +131,6 @@ $(INSTALLED): setup.py $(CONSTRAINTS)
 	  { echo "djnet needs Python 3.11 or 3.12, found $(or $(PYTHON),none in the path); say where one is: make PYTHON=/path/to/python3.11" >&2; exit 2; }
 	@echo "Setting up $(VENV) (once, a few minutes)"
 	@"$(PYTHON)" -m venv $(VENV)
-	@$(PIP) --upgrade pip setuptools wheel cython numpy
-	@$(MAKE) --no-print-directory $(VENV)/.madmom
-	@$(PIP) --no-build-isolation --editable '.[dev]'
+	@$(PIP) --upgrade pip setuptools wheel
+	@$(PIP) --no-build-isolation --editable '.[train,dev]'
 	@touch $@
-
-# madmom does not say that its build needs Cython and NumPy, so both come first and isolation is off.
-$(VENV)/.madmom:
-	@if ! command -v $${CC:-cc} >/dev/null; then \
-	  echo "No C compiler: madmom is left out, so downbeat games are off and fixed-length games work. Install one (Debian: build-essential), then: make madmom" >&2; \
-	elif $(PIP) --no-build-isolation madmom 2>$(VENV)/madmom.log; then touch $@; \
-	else echo "madmom did not build (see $(VENV)/madmom.log): downbeat games are off and fixed-length games work. To try again: make madmom" >&2; fi

