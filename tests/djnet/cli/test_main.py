@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+import djnet
 from djnet.cli import main, order
 
 
@@ -17,6 +18,13 @@ def test_commands_are_listed_and_mistakes_are_one_line(capsys):
             main.main([name, "--help"])
         assert ended.value.code == 0
         assert f"djnet {name}" in capsys.readouterr().out
+
+
+def test_the_version_names_what_matters_and_the_licences(capsys):
+    main.main(["--version"])
+    said = capsys.readouterr().out
+    assert said.startswith(f"djnet {djnet.__version__} (Apache-2.0)")
+    assert f"numpy {np.__version__}\n" in said and "madmom" in said and "CC BY-NC-SA" in said
 
 
 def test_order_prints_the_best_order_and_the_scores(monkeypatch, tmp_path, write_tone, capsys):

@@ -1,0 +1,54 @@
+"""Samples -> a music file with tags: the same samples give the same bytes."""
+
+import zlib
+from pathlib import Path
+
+import numpy as np
+import soundfile
+
+from djnet.files import whole_file
+
+WRITABLE = {
+    ".wav": ("WAV", "PCM_16"),
+    ".flac": ("FLAC", "PCM_16"),
+    ".ogg": ("OGG", "VORBIS"),
+    ".mp3": ("MP3", "MPEG_LAYER_III"),
+}
+LOSSY = frozenset({".ogg", ".mp3"})
+_BLOCK_FRAMES = 1 << 18
+_REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
+
+
+def write(path: Path, samples: np.ndarray, rate: int, title: str, comment: str) -> None:
+    """Write samples [N, C], whole or not at all, in the format of the name's ending."""
+    if path.suffix.lower() not in WRITABLE:
+        raise ValueError(f"{path.name}: the ending says the format; there are {', '.join(WRITABLE)}.")
+    form, subtype = WRITABLE[path.suffix.lower()]
+    with whole_file(path) as partial:
+        with soundfile.SoundFile(str(partial), "w", rate, samples.shape[1], format=form, subtype=subtype) as sound:
+            sound.title, sound.comment, sound.software = title, comment, "djnet"
+            for first in range(0, len(samples), _BLOCK_FRAMES):  # libsndfile's Vorbis encoder fails on very long blocks
+                sound.write(samples[first : first + _BLOCK_FRAMES])
+        if form == "OGG":
+            partial.write_bytes(_with_fixed_serial(partial.read_bytes()))
+
+
+def _with_fixed_serial(ogg: bytes) -> bytes:
+    """An Ogg file with the serial number 1 instead of a random one, and the pages' checksums to match."""
+    pages, place = [], 0
+    while place < len(ogg):
+        segments = ogg[place + 26]
+        size = 27 + segments + sum(ogg[place + 27 : place + 27 + segments])
+        page = bytearray(ogg[place : place + size])
+        page[14:18] = (1).to_bytes(4, "little")
+        page[22:26] = bytes(4)
+        page[22:26] = _checksum(bytes(page)).to_bytes(4, "little")
+        pages.append(bytes(page))
+        place += size
+    return b"".join(pages)
+
+
+def _checksum(page: bytes) -> int:
+    """Ogg's CRC: zlib's with every bit the other way round and nothing inverted."""
+    mirrored = zlib.crc32(page.translate(_REVERSED), 0xFFFFFFFF) ^ 0xFFFFFFFF
+    return int(f"{mirrored:032b}"[::-1], 2)

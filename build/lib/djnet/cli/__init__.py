@@ -1,0 +1,1 @@
+"""The `djnet` command, and how every command starts and ends."""

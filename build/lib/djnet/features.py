@@ -1,0 +1,69 @@
+"""Samples -> log-mel. The one log-mel, for training and for medleys alike."""
+
+from functools import cache
+
+import numpy as np
+import scipy.fft
+import scipy.signal
+import scipy.sparse
+
+from djnet.constants import HOP_SAMPLES, LOG_GAIN, MEL_BINS, SAMPLE_RATE_HZ, WINDOW_SAMPLES
+
+HALF_WINDOW = WINDOW_SAMPLES // 2
+SHORTEST_SAMPLES = HALF_WINDOW + 1  # fewer cannot be mirrored
+
+# Frames are transformed in blocks of one size: small enough for the processor's cache, and always the same, so that
+# a frame's value does not depend, to the bit, on how many frames stand before or after it.
+_BLOCK_FRAMES = 64
+
+
+def log_mel(samples: np.ndarray) -> np.ndarray:
+    """Log-mel spectrogram: float32 [N] -> float32 [T, 128], T = 1 + N // 512.
+
+    Frame t is centred on sample 512 t and sees the 2,048 samples around it. Beyond both ends the samples are mirrored
+    (as librosa does by default), so the features of a fragment are a function of its own samples and of no others.
+    """
+    if samples.ndim != 1 or len(samples) < SHORTEST_SAMPLES:
+        raise ValueError(f"log_mel needs mono samples, at least {SHORTEST_SAMPLES}, and got shape {samples.shape}.")
+    mirrored = np.pad(samples, HALF_WINDOW, mode="reflect")
+    windows = np.lib.stride_tricks.sliding_window_view(mirrored, WINDOW_SAMPLES)[::HOP_SAMPLES]
+    mel = np.empty((len(windows), MEL_BINS), np.float32)
+    block = np.zeros((_BLOCK_FRAMES, WINDOW_SAMPLES), np.float32)
+    power, imaginary = np.empty((2, _BLOCK_FRAMES, HALF_WINDOW + 1), np.float32)
+    for first in range(0, len(windows), _BLOCK_FRAMES):
+        count = min(_BLOCK_FRAMES, len(windows) - first)
+        np.multiply(windows[first : first + count], hamming_window(), out=block[:count])
+        spectrum = scipy.fft.rfft(block)
+        np.square(spectrum.real, out=power)
+        np.square(spectrum.imag, out=imaginary)
+        np.add(power, imaginary, out=power)
+        # Sparse: a bin belongs to two filters, and (unlike a dense product) every column is added up the same way.
+        mel[first : first + count] = (_sparse_filters() @ power.T).T[:count]
+    mel *= np.float32(LOG_GAIN)
+    mel += np.float32(1.0)
+    return np.log(mel, out=mel)
+
+
+@cache
+def hamming_window() -> np.ndarray:
+    """The paper's Hamming window, periodic as usual in a spectrogram: float32 [2048]."""
+    return scipy.signal.get_window("hamming", WINDOW_SAMPLES).astype(np.float32)
+
+
+@cache
+def mel_filters() -> np.ndarray:
+    """Triangles of equal area on Slaney's mel scale, to the bit as librosa's: float32 [128, 1025]."""
+    # Linear up to 1,000 Hz, 15 mel; then logarithmic, 27 mel from 1,000 to 6,400 Hz.
+    step = np.log(6.4) / 27.0
+    mel = np.linspace(0.0, 15.0 + np.log(SAMPLE_RATE_HZ / 2 / 1000.0) / step, MEL_BINS + 2)
+    hz = np.where(mel < 15.0, 200.0 / 3 * mel, 1000.0 * np.exp(step * (mel - 15.0)))
+    ramps = hz[:, None] - np.fft.rfftfreq(WINDOW_SAMPLES, 1.0 / SAMPLE_RATE_HZ)
+    widths = np.diff(hz)[:, None]
+    filters = np.maximum(0, np.minimum(-ramps[:-2] / widths[:-1], ramps[2:] / widths[1:])).astype(np.float32)
+    filters *= (2.0 / (hz[2:] - hz[:-2]))[:, None]
+    return filters
+
+
+@cache
+def _sparse_filters() -> scipy.sparse.csr_matrix:
+    return scipy.sparse.csr_matrix(mel_filters())

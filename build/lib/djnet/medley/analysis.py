@@ -1,0 +1,155 @@
+"""A song as a medley needs it: beats, key, loudness and log-mel, computed once and cached by the file's content."""
+
+import contextlib
+import functools
+import json
+import zipfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import joblib
+import numpy as np
+from tqdm import tqdm
+
+from djnet import audio
+from djnet.constants import SAMPLE_RATE_HZ, SILENCE, WINDOW_SAMPLES
+from djnet.corpora import Skipped
+from djnet.downbeats import decoder, network, tracker
+from djnet.downbeats.madmom import MadmomMissingError, madmom
+from djnet.features import log_mel
+from djnet.files import digest_json, whole_file
+from djnet.medley import tempo
+from djnet.medley.key import key_of
+from djnet.medley.loudness import loudness_of
+from djnet.records import FEATURES, dequantised, quantised
+
+VERSION = 3  # of the cached files
+_ARRAYS = ("beats", "strengths", "mel")
+_FEWEST_BARS = 5  # of a song whose bars are used
+_SHORTEST_SECONDS = 4.0
+_MONO_TO_STEREO_LU = 3.01  # what a mono recording gains when both loudspeakers play it
+
+
+@dataclass(frozen=True)
+class Song:
+    """An analysed song; its bars [B + 1] (seconds) are empty if its beat is not clear enough."""
+
+    path: str
+    content: str  # hash of the file
+    sound: str  # hash of the samples
+    seconds: float
+    key: str
+    loudness: float  # LUFS
+    beats: np.ndarray = field(repr=False)  # [K, 2]: seconds, position in the bar
+    strengths: np.ndarray = field(repr=False)  # probability of every beat: [K]
+    mel: np.ndarray = field(repr=False)  # float16 [T, 128]
+    samples: np.ndarray = field(repr=False)  # int16 [N] at 22,050 Hz, on disk
+    scale: float = 1.0  # the sample that is stored as 32,767
+
+    @property
+    def name(self) -> str:
+        """The file's name without its ending."""
+        return Path(self.path).stem
+
+    @functools.cached_property
+    def bars(self) -> np.ndarray:
+        """Downbeats of the longest part with a clear beat and even bars: [B + 1]."""
+        run = tempo.longest_run(tempo.trusted(self.beats, self.strengths))
+        bars = tempo.whole_bars(self.beats[run])
+        return bars if len(bars) > _FEWEST_BARS else np.zeros(0)
+
+    def waveform(self, start: float, end: float) -> np.ndarray:
+        """The samples between two times in seconds: float32 [N] at 22,050 Hz."""
+        first, last = (round(time * SAMPLE_RATE_HZ) for time in (start, end))
+        return dequantised(np.asarray(self.samples[first:last]), self.scale)
+
+    @property
+    def bpm(self) -> float:
+        """Beats a minute; 0 without a beat."""
+        if not len(self.bars):
+            return 0.0
+        inside = (self.beats[:, 0] >= self.bars[0]) & (self.beats[:, 0] <= self.bars[-1])
+        return tempo.bpm(self.beats[inside])
+
+
+def analyse(paths: Sequence[str], cache: Path, workers: int = 2) -> tuple[list[Song], list[Skipped]]:
+    """Songs in the order of their paths, and the files left out; what is not in the cache is computed."""
+    songs: list[Song] = []
+    skipped: list[Skipped] = []
+    first_path: dict[str, str] = {}  # by either hash
+    folder = cache / "songs"
+    folder.mkdir(parents=True, exist_ok=True)
+    work = (joblib.delayed(_song)(path, folder) for path in paths)
+    results = joblib.Parallel(min(workers, len(paths)), return_as="generator", batch_size=1)(work)
+    for path, song in zip(paths, tqdm(results, desc="analyse", total=len(paths), unit="song"), strict=True):
+        if isinstance(song, str):
+            skipped.append(Skipped(path, song))
+        elif (same := first_path.get(song.content) or first_path.get(song.sound)) is not None:
+            skipped.append(Skipped(path, f"is the same audio as {same!r}; one copy plays."))
+        else:
+            first_path[song.content] = first_path[song.sound] = path
+            songs.append(song)
+    return songs, skipped
+
+
+def has_tracker() -> bool:
+    """Whether madmom, which the beat tracker needs, is installed."""
+    try:
+        madmom("features.downbeats")
+    except MadmomMissingError:
+        return False
+    return True
+
+
+def _song(path: str, folder: Path) -> Song | str:
+    """Runs in a worker: a song, or why it cannot be one."""
+    try:
+        probe = audio.probe(path)
+        settings = digest_json([VERSION, FEATURES, tracker.VERSION, has_tracker()])[:8]
+        cached = folder / f"{probe.content}-{settings}.npz"
+        with (
+            contextlib.suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile),  # missing or damaged
+            np.load(cached, allow_pickle=False) as stored,
+        ):
+            kept = np.load(cached.with_suffix(".npy"), mmap_mode="r")
+            arrays = {name: stored[name] for name in _ARRAYS}
+            return Song(path, samples=kept, **json.loads(str(stored["facts"])), **arrays)
+        if probe.seconds < _SHORTEST_SECONDS:
+            return f"has {probe.seconds:.1f} s; a medley needs {_SHORTEST_SECONDS:g} s of a song."
+        samples, fine = audio.load_at(path, 0.0, None, (SAMPLE_RATE_HZ, tracker.ANALYSIS_RATE_HZ))
+        if len(samples) < WINDOW_SAMPLES or samples.std() < SILENCE:
+            return "is silent."
+    except audio.AudioError as error:
+        return error.reason
+    song = _measure(path, probe, samples, fine)
+    facts = {name: value for name, value in asdict(song).items() if name not in ("path", "samples", *_ARRAYS)}
+    with whole_file(cached.with_suffix(".npy")) as partial, open(partial, "wb") as file:
+        np.save(file, song.samples)
+    with whole_file(cached) as partial, open(partial, "wb") as file:
+        np.savez(file, facts=np.array(json.dumps(facts)), **{name: getattr(song, name) for name in _ARRAYS})
+    return song
+
+
+def _measure(path: str, probe: audio.Probe, samples: np.ndarray, fine: np.ndarray) -> Song:
+    """Analyse samples [N] at 22,050 Hz, and the same at the tracker's sample rate."""
+    beats, strengths = np.zeros((0, 2)), np.zeros(0)
+    stored, scale = quantised(samples)
+    if has_tracker():
+        activations = tracker.activations(fine, tracker.ANALYSIS_RATE_HZ)
+        beats = decoder.decode(activations, network.FRAMES_PER_SECOND)
+        frames = np.round(beats[:, 0] * network.FRAMES_PER_SECOND).astype(int)
+        strengths = activations[frames].max(axis=1)
+    return Song(
+        path=path,
+        content=probe.content,
+        sound=probe.sound,
+        seconds=len(samples) / SAMPLE_RATE_HZ,
+        key=key_of(samples, SAMPLE_RATE_HZ),
+        loudness=loudness_of(fine[:, None], tracker.ANALYSIS_RATE_HZ) + _MONO_TO_STEREO_LU,
+        beats=tempo.smoothed(beats),
+        strengths=strengths,
+        mel=log_mel(samples).astype(np.float16),
+        samples=stored,
+        scale=scale,
+    )

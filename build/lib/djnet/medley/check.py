@@ -1,0 +1,135 @@
+"""The self-check of a rendered medley: beats in step at every join, equal loudness, true peak, silence."""
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+from tqdm import tqdm
+
+from djnet.medley.loudness import loudness_of, true_peak
+from djnet.medley.mix import Mix
+from djnet.medley.tempo import longest_run
+from djnet.medley.transitions import RATE_HZ, Join
+
+PHASE_LIMIT_MS = 20.0
+STEP_LIMIT_LU = 1.5
+PEAK_LIMIT_DB = -1.0
+SILENCE_LIMIT_SECONDS = 0.5
+
+_BEAT_SECONDS = 8.0  # on each side of a join, where beats are tracked
+_LOUDNESS_SECONDS = 6.0  # on each side of a join
+_SEARCH_FRAMES = 7.0  # from where a beat should be, in hundredths of a second
+_LEAST_PROBABILITY = 0.1  # of a beat that counts
+_FEWEST_BEATS = 3  # on each side
+_SILENT_DB = -60.0
+
+
+@dataclass(frozen=True)
+class JoinCheck:
+    """What was measured at a join; no phase where there are no beats."""
+
+    phase_ms: float | None
+    step: float  # in LU, from the last seconds before it to the first after it
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is over its limit, in words."""
+        warnings = []
+        if self.phase_ms is not None and abs(self.phase_ms) > PHASE_LIMIT_MS:
+            warnings.append(f"beats jump by {self.phase_ms:.0f} ms")
+        if abs(self.step) > STEP_LIMIT_LU:
+            warnings.append(f"loudness jumps by {self.step:.1f} LU")
+        return warnings
+
+
+@dataclass(frozen=True)
+class Check:
+    """What was measured in a whole medley."""
+
+    joins: list[JoinCheck]
+    loudness: float
+    spread: float  # in LU, between the loudest and the quietest clip
+    peak_db: float
+    silence: float  # seconds of the longest one
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is over its limit in the whole, in words."""
+        warnings = []
+        if self.peak_db > PEAK_LIMIT_DB:
+            warnings.append(f"the true peak is {self.peak_db:.1f} dB, above {PEAK_LIMIT_DB:g} dB")
+        if self.silence > SILENCE_LIMIT_SECONDS:
+            warnings.append(f"there are {self.silence:.1f} s of silence")
+        return warnings
+
+
+def check(mix: Mix) -> Check:
+    """Measure a mix, given where its joins and beats should be."""
+    cuts = mix.cuts
+    loudness = np.array([_loudness(mix.samples, *span) for span in itertools.pairwise(cuts)])
+    joins = [
+        JoinCheck(_phase(mix.samples, join, *mix.beats[i : i + 2]), _step(mix.samples, join, cuts[i], cuts[i + 2]))
+        for i, join in enumerate(tqdm(mix.joins, desc="check", unit="join", disable=not mix.joins))
+    ]
+    power = np.average(10 ** (loudness / 10), weights=np.diff(cuts))  # each clip for as long as it plays
+    audible = loudness[np.isfinite(loudness)]
+    return Check(
+        joins,
+        loudness=10 * float(np.log10(power)) if power > 0 else -np.inf,
+        spread=float(np.ptp(audible)) if len(audible) else 0.0,
+        peak_db=20 * float(np.log10(max(true_peak(mix.samples, RATE_HZ), 1e-9))),
+        silence=_longest_silence(mix.samples),
+    )
+
+
+def _loudness(samples: np.ndarray, start: float, end: float) -> float:
+    return loudness_of(samples[round(start * RATE_HZ) : round(end * RATE_HZ)], RATE_HZ)
+
+
+def _step(samples: np.ndarray, join: Join, first: float, last: float) -> float:
+    """How much louder, in LU, it is right after a join than right before it, within the two clips."""
+    before = _loudness(samples, max(first, join.start - _LOUDNESS_SECONDS), max(join.start, first + 1.0))
+    after = _loudness(samples, min(join.end, last - 1.0), min(last, join.end + _LOUDNESS_SECONDS))
+    return after - before if np.isfinite([before, after]).all() else 0.0
+
+
+def _phase(samples: np.ndarray, join: Join, before: np.ndarray, after: np.ndarray) -> float | None:
+    """How much later, in ms, beats come after the middle of a join than before it, against where they should be."""
+    from djnet.downbeats.network import FRAMES_PER_SECOND
+    from djnet.downbeats.tracker import activations
+
+    if not len(before) or not len(after):
+        return None
+    begin = max(0.0, join.start - _BEAT_SECONDS)
+    around = samples[round(begin * RATE_HZ) : round((join.end + _BEAT_SECONDS) * RATE_HZ)]
+    probability = activations(around.mean(axis=1), RATE_HZ).max(axis=1)
+    sides = []
+    for times in (before[before[:, 0] < join.middle - 0.01, 0], after[after[:, 0] > join.middle - 0.01, 0]):
+        offsets = [_offset(probability, (time - begin) * FRAMES_PER_SECOND) for time in times]
+        known = [offset / FRAMES_PER_SECOND for offset in offsets if offset is not None]
+        if len(known) < _FEWEST_BEATS:
+            return None
+        sides.append(float(np.median(known)))
+    return 1e3 * (sides[1] - sides[0])
+
+
+def _offset(probability: np.ndarray, place: float) -> float | None:
+    """From where a beat should be to the peak nearby, in frames; none if there is no peak: [T], frame -> frames."""
+    first = max(1, int(np.ceil(place - _SEARCH_FRAMES)))
+    last = min(len(probability) - 2, int(place + _SEARCH_FRAMES))
+    if last <= first:
+        return None
+    peak = first + int(np.argmax(probability[first : last + 1]))
+    left, top, right = probability[peak - 1 : peak + 2]
+    if top < _LEAST_PROBABILITY or top < max(left, right):
+        return None
+    bend = left - 2 * top + right
+    return peak + (0.5 * (left - right) / bend if bend else 0.0) - place
+
+
+def _longest_silence(samples: np.ndarray) -> float:
+    """The longest silence in seconds, but for the fade at the end: [N, 2] -> seconds."""
+    block = RATE_HZ // 20
+    body = samples[: max(0, len(samples) - 2 * RATE_HZ) // block * block]
+    run = longest_run((body.reshape(-1, block * 2) ** 2).mean(axis=1) < 10 ** (_SILENT_DB / 10))
+    return (run.stop - run.start) * block / RATE_HZ

@@ -1,0 +1,158 @@
+"""The files beside a medley: a receipt to render it again, a cue sheet, a table, a picture."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+import djnet
+from djnet import audio
+from djnet.corpora import write_csv
+from djnet.errors import UserError
+from djnet.files import whole_file, write_json
+from djnet.medley.arrange import Arrangement
+from djnet.medley.mix import Mix
+from djnet.medley.transitions import RATE_HZ, Segment
+
+_RECEIPT = {"title", "bars", "peak_db", "clips", "scores"}  # what rendering reads
+_CLIP = {"song", "content", "begin", "start", "end", "beats", "bpm", "key"}
+_COLUMNS = ["start", "end", "label", "song_start", "song_end", "bpm", "key", "join", "bars", "stretch", "score", "why"]
+_MARGIN_SECONDS = 0.3  # of music around a part, for its edges
+_STEP = RATE_HZ // 20  # samples that share a point of the picture
+_ROW_SECONDS = 100.0  # of a picture
+_LETTERS = 195  # that fit into a row
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+
+
+def make_receipt(arrangement: Arrangement, title: str, bars: int, peak_db: float, network: str) -> dict[str, Any]:
+    """Everything that the sound depends on, as JSON."""
+    clips = []
+    for part in arrangement.parts:
+        begin = max(0.0, part.start - _MARGIN_SECONDS)
+        clips.append({
+            "song": str(Path(part.song.path).resolve()), "content": part.song.content, "begin": begin,
+            "start": part.start, "end": part.end, "bars": part.bars, "key": part.song.key,
+            "bpm": round(part.song.bpm, 2), "loudness": round(part.song.loudness, 2),
+            "beats": (part.beats - [begin, 0.0]).tolist(),
+        })  # fmt: skip
+    solution, second = arrangement.solution, arrangement.second
+    names = {song: part.song.name for song, part in zip(solution.order, arrangement.parts, strict=True)}
+    if second is not None and names.keys() >= set(second.order):  # else other songs would play in it
+        other = {"songs": [names[song] for song in second.order], "value": second.value}
+    else:
+        other = None
+    return {
+        "djnet": djnet.__version__, "title": title, "scorer": network, "bars": bars, "peak_db": peak_db,
+        "clips": clips, "scores": arrangement.scores, "value": solution.value,
+        "bound": solution.bound if np.isfinite(solution.bound) else None, "second": other,
+    }  # fmt: skip
+
+
+def read_receipt(path: Path) -> dict[str, Any]:
+    """A receipt; a UserError says what is wrong with it."""
+    try:
+        receipt = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UserError(f"{path}: is not a receipt of a medley ({error}).") from error
+    clips = receipt.get("clips") if isinstance(receipt, dict) else None
+    whole = isinstance(clips, list) and all(isinstance(clip, dict) and clip.keys() >= _CLIP for clip in clips)
+    if not clips or not whole or not receipt.keys() >= _RECEIPT:
+        raise UserError(f"{path}: is not a receipt of a medley; `djnet medley` writes one beside every medley.")
+    return receipt
+
+
+def read_segments(receipt: dict[str, Any]) -> list[Segment]:
+    """The segments of a receipt with their samples; songs that are missing or changed are an error."""
+    segments = []
+    for clip in tqdm(receipt["clips"], desc="read", unit="song"):
+        if not Path(clip["song"]).is_file():
+            raise UserError(f"{clip['song']}: is not there any more; put it back to render this medley again.")
+        if audio.probe(clip["song"]).content != clip["content"]:
+            raise UserError(f"{clip['song']}: has changed since the medley was made; make a new one.")
+        begin, start, end = clip["begin"], clip["start"], clip["end"]
+        samples = audio.load_stereo(clip["song"], begin, end + _MARGIN_SECONDS - begin, RATE_HZ)
+        segments.append(Segment(samples, start - begin, end - begin, np.reshape(clip["beats"], (-1, 2)).astype(float)))
+    return segments
+
+
+def names_of(receipt: dict[str, Any]) -> list[str]:
+    """The names of the songs, in their order."""
+    return [Path(clip["song"]).stem for clip in receipt["clips"]]
+
+
+def files_beside(output: Path) -> list[Path]:
+    """The receipt, the cue sheet, the table and the picture of a medley."""
+    return [output.with_suffix(ending) for ending in (".json", ".cue", ".csv", ".png")]
+
+
+def write_beside(output: Path, mix: Mix, receipt: dict[str, Any]) -> None:
+    """Write the four files beside a medley."""
+    json_path, cue_path, csv_path, picture_path = files_beside(output)
+    digest = hashlib.sha256(output.read_bytes()).hexdigest()
+    write_json(json_path, receipt | {"sha256": digest, "joins": [asdict(join) for join in mix.joins]})
+    _write_cue(cue_path, output, mix.cuts, names_of(receipt))
+    write_csv(csv_path, _COLUMNS, _rows(mix, receipt))
+    draw(picture_path, mix, names_of(receipt), receipt["scores"])
+
+
+def _write_cue(path: Path, output: Path, cuts: Sequence[float], names: Sequence[str]) -> None:
+    """A cue sheet: every song begins in the middle of its join."""
+    file, *titles = (name.replace('"', "'") for name in (output.name, *names))
+    lines = [f'TITLE "{Path(file).stem}"', f'FILE "{file}" {"MP3" if output.suffix.lower() == ".mp3" else "WAVE"}']
+    for number, (start, title) in enumerate(zip(cuts, titles, strict=False), 1):
+        frames = round(start * 75)
+        time = f"{frames // 4500:02d}:{frames // 75 % 60:02d}:{frames % 75:02d}"
+        lines += [f"  TRACK {number:02d} AUDIO", f'    TITLE "{title}"', f"    INDEX 01 {time}"]
+    with whole_file(path) as partial:
+        partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _rows(mix: Mix, receipt: dict[str, Any]) -> Iterator[list[str]]:
+    """For every song: where it plays, what of it, and how it is joined to the one before."""
+    for i, (clip, name) in enumerate(zip(receipt["clips"], names_of(receipt), strict=True)):
+        times = [f"{seconds:.3f}" for seconds in (*mix.cuts[i : i + 2], clip["start"], clip["end"])]
+        row = [*times[:2], name, *times[2:], str(clip["bpm"]), clip["key"]]
+        if i == 0:
+            yield [*row, "", "", "", "", ""]
+        else:
+            join, score = mix.joins[i - 1], receipt["scores"][i - 1]
+            yield [*row, join.kind, str(join.bars), f"{join.stretch:.4f}", f"{score:.4f}", join.reason]
+
+
+def draw(path: Path, mix: Mix, names: Sequence[str], scores: Sequence[float]) -> None:
+    """The waveform on a time line, a colour a song, with downbeats, joins and scores."""
+    from matplotlib.figure import Figure
+
+    rows = max(1, round(mix.cuts[-1] / _ROW_SECONDS))
+    seconds = mix.cuts[-1] / rows
+    figure = Figure(figsize=(12, 0.6 + 1.7 * rows), layout="constrained")
+    for row, axes in enumerate(np.atleast_1d(figure.subplots(rows, 1))):
+        _draw_all(axes, mix, names, scores, letters_a_second=_LETTERS / seconds)
+        axes.set(xlim=(row * seconds, (row + 1) * seconds), ylim=(-1.25, 1.75), yticks=[])
+        axes.spines[["left", "right", "top"]].set_visible(False)
+    axes.set_xlabel("seconds; colours: songs, bands: joins with their scores, ticks: downbeats")
+    with whole_file(path) as partial:
+        figure.savefig(partial, format="png", dpi=80)
+
+
+def _draw_all(axes: Any, mix: Mix, names: Sequence[str], scores: Sequence[float], letters_a_second: float) -> None:
+    """Draw the whole medley; a row shows what its limits leave of it."""
+    peaks = np.array([np.abs(mix.samples[i : i + _STEP]).max() for i in range(0, len(mix.samples), _STEP)])
+    times = (np.arange(len(peaks)) + 0.5) * _STEP / RATE_HZ
+    for i, name in enumerate(names):
+        colour = _COLOURS[i % len(_COLOURS)]
+        first, last = mix.cuts[i : i + 2]
+        own = (times >= first) & (times <= last)
+        axes.fill_between(times[own], -peaks[own], peaks[own], color=colour, linewidth=0)
+        room = max(1, int(letters_a_second * (last - first)) - 1)
+        shown = name if len(name) <= room + 1 else name[:room] + "\N{HORIZONTAL ELLIPSIS}"
+        axes.text(first, 1.35, f" {shown}", fontsize=7, color=colour, clip_on=True)
+        axes.vlines(mix.beats[i][mix.beats[i][:, 1] == 1, 0], -1.22, -1.07, color=colour, linewidth=1)
+    for join, score in zip(mix.joins, scores, strict=True):
+        axes.axvspan(join.start, join.end, color="black", alpha=0.15, linewidth=0)
+        axes.text(join.middle, 1.07, f"{score:.2f}", fontsize=7, ha="center", clip_on=True)

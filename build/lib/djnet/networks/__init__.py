@@ -1,0 +1,1 @@
+"""The networks of the paper: their sizes, layers and models."""

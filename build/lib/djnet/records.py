@@ -1,0 +1,324 @@
+"""Records on disk: one `tf.train.Example` a clip, in shards, with a manifest that says what they are.
+
+A record holds a clip's samples as 16-bit integers and its log-mel as float16 before normalisation, somewhat longer than
+the clip where the track goes on (so that training can shift the start), and for each segmentation its cuts and labelled
+pairs as indices. The log-mel is that of all samples; next to a cut a fragment has frames of its own (see `cuts`), which
+are computed from the samples when it is cut.
+"""
+
+import errno
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from djnet import constants
+from djnet.cuts import cut_fragments
+from djnet.errors import UserError
+from djnet.files import digest_json
+from djnet.pairs import Kind, Pair
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+SPLITS = ("train", "valid", "test")
+MANIFEST = "manifest.json"
+VERSION = 2
+
+# What a record's numbers mean; records made with other values are refused.
+FEATURES = {
+    "sample_rate_hz": constants.SAMPLE_RATE_HZ,
+    "window": "hamming",
+    "window_samples": constants.WINDOW_SAMPLES,
+    "hop_samples": constants.HOP_SAMPLES,
+    "mel_bins": constants.MEL_BINS,
+    "log_gain": constants.LOG_GAIN,
+    "clip_hops": constants.CLIP_HOPS,
+    "frames": "centred",
+    "jigsaw_sizes": list(constants.JIGSAW_SIZES),
+}
+FULL_SCALE = 32_767
+
+
+class RecordsError(UserError):
+    """Records that are missing, damaged or made with other settings, in words for a person."""
+
+
+@dataclass(frozen=True)
+class Segmentation:
+    """The cuts of one game and its labelled pairs; cuts are hops of the record, not of the clip."""
+
+    cuts: np.ndarray  # int [n + 1]
+    pairs: list[Pair]
+
+
+@dataclass(frozen=True)
+class Clip:
+    """One record. Times are in hops from its beginning, but `start`, which is in seconds of the track."""
+
+    id: str
+    track: str
+    group: str
+    split: str
+    start: float
+    offset: int  # where the fixed clip of CLIP_HOPS hops begins
+    samples: np.ndarray  # int16 [512 H]
+    scale: float  # the sample that is stored as 32,767
+    mel: np.ndarray  # float16 [H + 1, 128], not normalised
+    beats: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), np.float32))  # seconds, position in the bar
+    segmentations: dict[str, Segmentation] = field(default_factory=dict)  # by name: "fixed/3"
+
+    @property
+    def hops(self) -> int:
+        """Length of the record."""
+        return len(self.samples) // constants.HOP_SAMPLES
+
+    @property
+    def waveform(self) -> np.ndarray:
+        """The samples as they sound: float32 [512 H]."""
+        return dequantised(self.samples, self.scale)
+
+    def fragments(self, cuts: np.ndarray, protocol: str = "centred", gap: int = 0) -> list[np.ndarray]:
+        """The record cut at hops [n + 1], without `gap` hops on each side of every cut: -> n of float32 [t_i, 128]."""
+        return cut_fragments(self.waveform, cuts, protocol, gap)
+
+
+def quantised(samples: np.ndarray) -> tuple[np.ndarray, float]:
+    """Samples as 16-bit integers, and what the largest stands for (more than 1 only where samples are): [N] -> [N]."""
+    scale = max(1.0, float(np.abs(samples).max(initial=0.0)))
+    return np.round(samples * (FULL_SCALE / scale)).astype(np.int16), scale
+
+
+def dequantised(samples: np.ndarray, scale: float) -> np.ndarray:
+    """What `quantised` was given, to 16 bits: int16 [N] -> float32 [N]."""
+    return samples.astype(np.float32) * np.float32(scale / FULL_SCALE)
+
+
+def serialize(clip: Clip) -> bytes:
+    """A clip as the bytes of a `tf.train.Example`; the same clip always gives the same bytes."""
+    import tensorflow as tf
+
+    def text(value: str) -> tf.train.Feature:
+        return tf.train.Feature(bytes_list=tf.train.BytesList(value=[value.encode("utf-8", "surrogateescape")]))
+
+    def ints(values: Any) -> tf.train.Feature:
+        return tf.train.Feature(int64_list=tf.train.Int64List(value=np.asarray(values, np.int64).ravel()))
+
+    def floats(values: Any) -> tf.train.Feature:
+        return tf.train.Feature(float_list=tf.train.FloatList(value=np.asarray(values, np.float32).ravel()))
+
+    def raw(values: np.ndarray, kind: str) -> tf.train.Feature:
+        data = np.ascontiguousarray(values, kind).tobytes()
+        return tf.train.Feature(bytes_list=tf.train.BytesList(value=[data]))
+
+    features = {
+        "id": text(clip.id),
+        "track": text(clip.track),
+        "group": text(clip.group),
+        "split": text(clip.split),
+        "start": floats([clip.start]),
+        "offset": ints([clip.offset]),
+        "samples": raw(clip.samples, "<i2"),
+        "scale": floats([clip.scale]),
+        "mel": raw(clip.mel, "<f2"),
+        "beats": floats(clip.beats),
+    }
+    for name, segmentation in clip.segmentations.items():
+        features[f"{name}/cuts"] = ints(segmentation.cuts)
+        features[f"{name}/pairs"] = ints(segmentation.pairs)
+    example = tf.train.Example(features=tf.train.Features(feature=features))
+    return example.SerializeToString(deterministic=True)
+
+
+def deserialize(data: bytes) -> Clip:
+    """The clip that `serialize` turned into these bytes; a ValueError if they cannot be one."""
+    import tensorflow as tf
+
+    features = tf.train.Example.FromString(data).features.feature
+    samples = np.frombuffer(features["samples"].bytes_list.value[0], "<i2")
+    mel = np.frombuffer(features["mel"].bytes_list.value[0], "<f2").reshape(-1, constants.MEL_BINS)
+    if len(samples) != (len(mel) - 1) * constants.HOP_SAMPLES:
+        raise ValueError(f"{len(samples)} samples do not belong to {len(mel)} frames")
+
+    def text(name: str) -> str:
+        return features[name].bytes_list.value[0].decode("utf-8", "surrogateescape")
+
+    segmentations = {}
+    for key in sorted(key for key in features if key.endswith("/cuts")):
+        name = key.removesuffix("/cuts")
+        table = np.array(features[f"{name}/pairs"].int64_list.value, np.int64).reshape(-1, 4)
+        cuts = np.array(features[key].int64_list.value, np.int64)
+        segmentations[name] = Segmentation(
+            cuts, [Pair(a, b, label, Kind(kind)) for a, b, label, kind in table.tolist()]
+        )
+    return Clip(
+        id=text("id"),
+        track=text("track"),
+        group=text("group"),
+        split=text("split"),
+        start=features["start"].float_list.value[0],
+        offset=features["offset"].int64_list.value[0],
+        samples=samples,
+        scale=features["scale"].float_list.value[0],
+        mel=mel,
+        beats=np.array(features["beats"].float_list.value, np.float32).reshape(-1, 2),
+        segmentations=segmentations,
+    )
+
+
+def write_file(path: Path, clips: Iterable[Clip]) -> None:
+    """Write clips as one uncompressed TFRecord file; an OSError if the disk does not take them."""
+    import tensorflow as tf
+
+    try:
+        with tf.io.TFRecordWriter(str(path)) as writer:
+            for clip in clips:
+                writer.write(serialize(clip))
+    except tf.errors.OpError as error:
+        raise OSError(errno.EIO, error.message.rstrip("."), str(path)) from error
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What stands in a folder of records."""
+
+    folder: Path
+    content: dict[str, Any]
+
+    @classmethod
+    def read(cls, folder: str | Path) -> "Manifest":
+        """The manifest of a folder; a RecordsError if it has none or was made with other settings."""
+        folder = Path(folder)
+        path = folder / MANIFEST
+        if not path.is_file():
+            raise RecordsError(
+                f"{path} is missing: no finished records there. Make them with: make preprocess DATA={folder}"
+            )
+        try:
+            content = json.loads(path.read_text(encoding="ascii"))
+            stated = content.pop("hash")
+        except (ValueError, KeyError) as error:
+            raise RecordsError(
+                f"{path} is damaged ({error}). Remove it and run: make preprocess DATA={folder}"
+            ) from error
+        if content.get("version") != VERSION:
+            raise RecordsError(
+                f"{path} has format {content.get('version')}, this program reads format {VERSION}. "
+                f"Make the records again, with the flags of the first time: make preprocess DATA={folder}"
+            )
+        if stated != digest_json(content):
+            raise RecordsError(
+                f"{path} was changed after it was written. Remove it and run: make preprocess DATA={folder}"
+            )
+        for name, value in FEATURES.items():
+            if content["features"].get(name) != value:
+                raise RecordsError(
+                    f"{folder} was made with {name} = {content['features'].get(name)}, this program needs {value}: "
+                    f"make preprocess DATA={folder} makes it again."
+                )
+        return cls(folder, content)
+
+    @property
+    def hash(self) -> str:
+        """A hash of everything in the folder, to the last bit."""
+        return digest_json(self.content)
+
+    @property
+    def origin(self) -> str:
+        """A hash of the music and of what was done to it: the same on machines that round differently."""
+        return digest_json({name: self.content[name] for name in ("version", "features", "corpus", "settings")})
+
+    @property
+    def corpus(self) -> str:
+        """The name of the music."""
+        return self.content["corpus"]["name"]
+
+    @property
+    def name(self) -> str:
+        """The corpus and the beginning of the records' origin, for people."""
+        return f"{self.corpus} {self.origin[:8]}"
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Mean of each mel bin over the training split: [128]."""
+        return np.array(self.content["mean"], np.float32)
+
+    @property
+    def std(self) -> np.ndarray:
+        """Standard deviation of each mel bin over the training split: [128]."""
+        return np.array(self.content["std"], np.float32)
+
+    def clips(self, split: str) -> int:
+        """How many clips a split has."""
+        return sum(shard["clips"] for shard in self._shards(split))
+
+    def shards(self, split: str) -> list[Path]:
+        """The files of a split, each checked against its hash; a RecordsError names the first that differs."""
+        return [self.check(shard) for shard in self._shards(split)]
+
+    def check(self, shard: dict[str, Any]) -> Path:
+        """Compare one shard with its entry in the manifest, once a process unless it changes: -> its path."""
+        path = self.folder / shard["name"]
+        if not path.is_file():
+            raise RecordsError(f"{path} is missing. Run make preprocess DATA={self.folder} again.")
+        status = path.stat()
+        if _sha256(path, status.st_size, status.st_mtime_ns) != shard["sha256"]:
+            raise RecordsError(f"{path} is damaged. Remove it and run make preprocess DATA={self.folder} again.")
+        return path
+
+    def dataset(self, split: str) -> "tf.data.Dataset":
+        """Serialized clips of a split, in their order on disk."""
+        if not self.clips(split):
+            raise RecordsError(f"The {split} split of {self.folder} is empty: preprocess more music.")
+        return self._read(self.shards(split))
+
+    def read_clips(self, split: str) -> Iterator[Clip]:
+        """The clips of a split, one after the other; a RecordsError names a shard with a record that is no clip."""
+        if not self.clips(split):
+            raise RecordsError(f"The {split} split of {self.folder} is empty: preprocess more music.")
+        for path in self.shards(split):
+            for data in self._read([path]).as_numpy_iterator():
+                try:
+                    clip = deserialize(data)
+                except (ValueError, IndexError) as error:
+                    raise RecordsError(
+                        f"{path} holds a record that is not a clip ({error}). "
+                        f"Remove it and run make preprocess DATA={self.folder} again."
+                    ) from error
+                yield clip
+
+    def pairs(self, segmentation: str, n: int) -> list[Pair]:
+        """The labelled pairs of a segmentation, the same for every clip: of the first training clip that has them."""
+        name = f"{segmentation}/{n}"
+        clips = (clip.segmentations[name].pairs for clip in self.read_clips("train") if name in clip.segmentations)
+        if (pairs := next(clips, None)) is None:
+            raise RecordsError(f"The train split of {self.folder} has no clips for {segmentation} cuts, n = {n}.")
+        return pairs
+
+    def _read(self, paths: list[Path]) -> "tf.data.Dataset":
+        import tensorflow as tf
+
+        compression = "GZIP" if self.content["gzip"] else ""
+        files = [str(path) for path in paths]
+        dataset = tf.data.TFRecordDataset(files, compression_type=compression, buffer_size=1 << 20)
+        # TensorFlow's tuner sleeps for ever longer, up to a minute; whoever has read to the end waits until it wakes.
+        options = tf.data.Options()
+        options.autotune.enabled = False
+        return dataset.with_options(options)
+
+    def _shards(self, split: str) -> list[dict[str, Any]]:
+        if split not in SPLITS:
+            raise ValueError(f"Unknown split {split!r}; there are {', '.join(SPLITS)}.")
+        return self.content["splits"][split]["shards"]
+
+
+@cache
+def _sha256(path: Path, size: int, modified: int) -> str:
+    """Hash of a file, remembered as long as its size and time stay the same."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
