@@ -100,7 +100,8 @@ def check_text(checked: Check, joins: Sequence[Join], names: Sequence[str]) -> s
     lines = [table(rows)] if joins else []
     lines.append(
         f"Self-check: loudness {checked.loudness:.1f} LUFS, clips within {checked.spread:.1f} LU, true peak "
-        f"{checked.peak_db:.1f} dB (limit {PEAK_LIMIT_DB:g}), longest silence {checked.silence:.1f} s; "
+        f"{checked.peak_db:.1f} dB (limit {PEAK_LIMIT_DB:g}), peaks lowered by up to {checked.limited_db:.1f} dB, "
+        f"longest silence {checked.silence:.1f} s; "
         f"limits of a join: {PHASE_LIMIT_MS:g} ms, {STEP_LIMIT_LU:g} LU."
     )
     return "\n".join([*lines, *(f"WARNING: {warning}." for warning in checked.warnings)])

@@ -51,6 +51,7 @@ class Check:
     spread: float  # in LU, between the loudest and the quietest clip
     peak_db: float
     silence: float  # seconds of the longest one
+    limited_db: float  # the most that the limiter took from a peak
 
     @property
     def warnings(self) -> list[str]:
@@ -79,6 +80,7 @@ def check(mix: Mix) -> Check:
         spread=float(np.ptp(audible)) if len(audible) else 0.0,
         peak_db=20 * float(np.log10(max(true_peak(mix.samples, RATE_HZ), 1e-9))),
         silence=_longest_silence(mix.samples),
+        limited_db=mix.limited_db,
     )
 
 

@@ -15,10 +15,9 @@ import soxr
 _BLOCK_SECONDS, _BLOCK_STEP_SECONDS = 0.4, 0.1  # of ITU-R BS.1770
 _ABSOLUTE_GATE_LUFS, _RELATIVE_GATE_LU = -70.0, 10.0
 
-_LIMITED_DB = 6.0  # the most that the limiter takes away from a peak
 _LIMITER_SECONDS = 0.06
 _LIMITER_BLOCK_FRAMES = 1 << 20
-_MARGIN = 0.97  # of the ceiling, for what lies between the samples
+_MARGIN = 0.98  # of the ceiling, because a gain that changes moves what lies between the samples
 
 _EDGE_SECONDS = 6.0  # before and after a join, where loudness is compared
 _SHORTEST_EDGE_SECONDS = 1.0
@@ -72,31 +71,38 @@ def true_peak(samples: np.ndarray, rate: int) -> float:
     return highest
 
 
+def _peaks(samples: np.ndarray) -> np.ndarray:
+    """The highest absolute value around each sample, also between samples: [N, C] -> float32 [N]."""
+    fine = np.abs(soxr.resample(samples, 1, 4)).max(axis=1)
+    fine = np.pad(fine, (2, 2))[: 4 * len(samples) + 4]
+    fine = np.pad(fine, (0, 4 * len(samples) + 4 - len(fine)))
+    return np.maximum(fine[:-4].reshape(-1, 4).max(axis=1), fine[4:].reshape(-1, 4).max(axis=1)).astype(np.float32)
+
+
 def _peak(samples: np.ndarray) -> float:
     return float(max(samples.max(initial=0.0), -samples.min(initial=0.0)))
 
 
-def limit(samples: np.ndarray, ceiling: float, rate: int) -> None:
-    """Bring the true peak of samples [N, C] below a ceiling, in place.
+def limit(samples: np.ndarray, ceiling: float, rate: int) -> float:
+    """Bring the true peak of samples [N, C] below a ceiling, in place: -> dB taken from the highest peak.
 
-    Up to 6 dB are taken away around the peaks only, by a gain that dips smoothly and in time; if that is not enough,
-    everything is turned down, so that what was equally loud stays so.
+    The gain dips around the peaks only, smoothly and in time; everything else stays as loud as it was.
     """
-    samples *= np.float32(min(1.0, ceiling * 10 ** (_LIMITED_DB / 20) / max(_peak(samples), 1e-9)))
-    level = np.full(len(samples), _MARGIN * ceiling, np.float32)
-    for channel in samples.T:
-        np.maximum(level, np.abs(channel), out=level)
+    highest, target = _peak(samples), _MARGIN * ceiling
     size = 2 * round(_LIMITER_SECONDS * rate / 2) + 1
+    original = samples.copy()
     for first in range(0, len(samples), _LIMITER_BLOCK_FRAMES):  # in blocks, to spare memory; each sees its neighbours
         begin = max(0, first - 2 * size)
-        needed = _MARGIN * ceiling / level[begin : first + _LIMITER_BLOCK_FRAMES + 2 * size]
-        if needed.min() < 1.0:
+        around = original[begin : first + _LIMITER_BLOCK_FRAMES + 2 * size]
+        if _peak(around) > 0.7 * target:  # others cannot reach it between their samples
+            needed = target / np.maximum(_peaks(around), target)
             gain = scipy.ndimage.minimum_filter1d(needed, size)
             for width in (size // 2 + 1, size - size // 2):  # two running means, together as wide as the minimum
                 gain = scipy.ndimage.uniform_filter1d(gain, width)
             block = samples[first : first + _LIMITER_BLOCK_FRAMES]
             block *= np.minimum(gain, needed)[first - begin :][: len(block), None]
-    turn_down(samples, ceiling, rate)
+    turn_down(samples, ceiling, rate)  # by the little that may be left
+    return max(0.0, 20 * float(np.log10(max(highest, 1e-9) / ceiling)))
 
 
 def turn_down(samples: np.ndarray, ceiling: float, rate: int) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.signal
 
-from djnet.medley.loudness import ClipLoudness, Span, blocks_of, equal_gains, limit, turn_down
+from djnet.medley.loudness import ClipLoudness, Span, blocks_of, equal_gains, limit
 from djnet.medley.stretch import stretched
 from djnet.medley.transitions import BLENDS, RATE_HZ, Join, Segment, lay_out
 
@@ -24,6 +24,7 @@ _CROSSOVER_HZ = 180.0
 _SUBSONIC_HZ = 10.0  # lower frequencies are not music, and would thump at a join
 _FILTER_SECONDS = 0.2  # in which a filter settles
 _FADE_MARGIN_SECONDS = 0.1
+_LIMITER_PASSES = 3
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Mix:
     samples: np.ndarray
     beats: list[np.ndarray]
     joins: list[Join]
+    limited_db: float = 0.0  # the most that the limiter took from a peak
 
     @property
     def cuts(self) -> list[float]:
@@ -71,10 +73,12 @@ def render(
         samples[places[0] : places[-1]] += stem
         done()
     _fade_ends(samples)
-    limit(samples, 10 ** (peak_db / 20), RATE_HZ)
-    _equalise(samples, joins)
-    turn_down(samples, 10 ** (peak_db / 20), RATE_HZ)
-    return Mix(samples, [_moved(segment.beats, *map_) for segment, map_ in zip(segments, maps, strict=True)], joins)
+    limited = limit(samples, 10 ** (peak_db / 20), RATE_HZ)
+    for _ in range(_LIMITER_PASSES):  # what the limiter takes from the loudness of a clip is given back
+        _equalise(samples, joins)
+        limited += limit(samples, 10 ** (peak_db / 20), RATE_HZ)
+    beats = [_moved(segment.beats, *time_map) for segment, time_map in zip(segments, maps, strict=True)]
+    return Mix(samples, beats, joins, limited)
 
 
 def _stereo(samples: np.ndarray) -> np.ndarray:

@@ -140,6 +140,19 @@ def test_clips_are_equally_loud_and_peaks_stay_below_the_limit(rng):
     assert 20 * np.log10(true_peak(made.samples, RATE_HZ)) < -1.0
 
 
+def test_a_spiky_clip_is_limited_and_the_medley_is_as_loud_as_it_should_be(rng):
+    segments = [song(rng, 120, gain=0.2), song(rng, 120, gain=0.2, pitch=277), song(rng, 120, gain=0.2)]
+    spiky = 0.2 * segments[1].samples
+    spiky[:: RATE_HZ // 2] = 0.9  # 24 dB above the rest
+    made = mix.render([segments[0], replace(segments[1], samples=spiky), segments[2]])
+    assert 20 * np.log10(true_peak(made.samples, RATE_HZ)) < -1.0 and made.limited_db > 6
+    loudness = [
+        loudness_of(made.samples[round(a * RATE_HZ) : round(b * RATE_HZ)], RATE_HZ)
+        for a, b in itertools.pairwise(made.cuts)
+    ]
+    assert loudness == pytest.approx([mix.LOUDNESS_LUFS] * 3, abs=0.5)
+
+
 @pytest.mark.parametrize("bpm", [120, 124, 150])
 def test_a_clip_that_is_quiet_at_its_edges_makes_no_step(rng, bpm):
     segments = [song(rng, bpm, bars=8), song(rng, 120, bars=8, pitch=277), song(rng, bpm, bars=8)]
