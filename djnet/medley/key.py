@@ -11,7 +11,7 @@ CHROMA_HOP = 4096  # samples from one frame of chroma to the next
 # How well each degree of the chromatic scale fits a key, from listening tests (Krumhansl and Kessler 1982).
 _MAJOR = (6.35, 2.23, 3.48, 2.33, 4.38, 4.09, 2.52, 5.19, 2.39, 3.66, 2.29, 2.88)
 _MINOR = (6.33, 2.68, 3.52, 5.38, 2.60, 3.53, 2.54, 4.75, 3.98, 2.69, 3.34, 3.17)
-_WINDOW = 8192
+_WINDOW = 2 * CHROMA_HOP
 
 
 def key_of(samples: np.ndarray, rate: int) -> str:

@@ -3,12 +3,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from djnet.constants import HOPS_PER_SECOND, SAMPLE_RATE_HZ
+from djnet.constants import HOPS_PER_SECOND
 from djnet.errors import UserError
-from djnet.features import log_mel
 from djnet.medley.parts import candidates, thumbnails
 from djnet.medley.transitions import Segment
-from djnet.records import dequantised
 
 BAR = 2.0
 
@@ -108,10 +106,3 @@ def test_songs_without_a_beat_have_parts_too(song):
     for seconds in (1.0, 2.9, 5.0, 5.9, 7.2):  # as they are
         (short,) = candidates(song("a", bpm=0, seconds=seconds), 16.0, 3)
         assert short.end - short.start == pytest.approx(seconds, abs=0.1)
-
-
-def test_a_part_has_the_features_of_its_own_samples(song):
-    whole = song("a", bpm=120, seconds=20.0)
-    part = candidates(whole, 8.0, 1)[0]
-    first, last = (round(time * SAMPLE_RATE_HZ) for time in (part.start, part.end))
-    assert np.array_equal(part.mel, log_mel(dequantised(whole.samples[first:last], 1.0)))
