@@ -5,7 +5,7 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 HERE = Path(__file__).parent
-VERSION = "0.1.0"
+VERSION = "0.2.0"
 WHEELS = " or ".join(
     f"(sys_platform == '{system}' and platform_machine == '{machine}')"
     for system, machine in (("linux", "x86_64"), ("darwin", "arm64"), ("win32", "AMD64"))

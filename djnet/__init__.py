@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from djnet.pretrained import Scorer
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def load(name: "str | Path") -> "Scorer":
