@@ -1,1 +1,0 @@
-"""The `djnet` command, and how every command starts and ends."""

@@ -1,1 +1,0 @@
-"""Beats and downbeats: madmom's results at a fraction of the cost."""

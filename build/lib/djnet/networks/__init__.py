@@ -1,1 +1,0 @@
-"""The networks of the paper: their sizes, layers and models."""
