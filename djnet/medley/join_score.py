@@ -29,7 +29,7 @@ WEIGHTS = {
     "sen": {"sen": 1.0},  # the paper's rule: the network alone, and no overlap
 }
 # The tempo term: of each kind of join, and what is left of it if not one bar plays against one.
-_KINDS = {"blend": 1.0, "ramp": 0.9, "overlay": 0.6, "echo": 0.3, "cut": 0.3}
+_KINDS = {"blend": 1.0, "ramp": 0.9, "overlay": 0.6, "echo": 0.1, "cut": 0.1}
 _AGAINST = {(1, 1): 1.0, (2, 1): 0.85, (1, 2): 0.85, (3, 2): 0.6, (2, 3): 0.6}
 _STRETCHED = 0.5  # of it is lost by the largest stretch
 _HEARD_SECONDS = 4.0  # on each side of a join, where energy is compared, and keys if nothing sounds together

@@ -187,7 +187,7 @@ def _blend(ends: np.ndarray, begins: np.ndarray, bars: int, step_a: int, step_b:
     count = min(bars, *(np.maximum(own // 3, np.minimum(own // 2, steps)) // steps))
     if count < 1:
         return None
-    reason = "" if step_a == step_b else f"{step_a} bars against {step_b}"
+    reason = "" if step_a == step_b else f"{step_a} bar{'s' * (step_a > 1)} against {step_b}"
     before, after = ends[len(ends) - 1 - count * step_a :: step_a], begins[: count * step_b + 1 : step_b]
     kind = "blend"
     if abs(np.log(np.ptp(before) / np.ptp(after))) > np.log1p(LARGEST_CHANGE["blend"]):

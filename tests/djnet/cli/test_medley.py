@@ -106,7 +106,7 @@ def test_a_medley_is_in_step_equally_loud_and_as_long_as_planned(run, folder, tm
     samples, rate = soundfile.read(output, dtype="float32")
     assert rate == 44_100 and samples.shape[1] == 2
     phases = [join.phase_ms for join in result.joins if join.phase_ms is not None]
-    assert len(phases) >= 2 and np.abs(phases).max() < 10
+    assert len(phases) >= 1 and np.abs(phases).max() < 10
     assert result.spread < 1.0 and result.peak_db < -1.0 and result.silence < 0.5
 
     lengths = [clip["end"] - clip["start"] for clip in content["clips"]]
@@ -276,6 +276,16 @@ def test_songs_are_called_by_their_tags(run, quickly, folder, tmp_path, capsys):
     assert "Somebody - Some title" in capsys.readouterr().out
     assert 'TITLE "Somebody - Some title"' in (tmp_path / "x.cue").read_text()
     assert json.loads((tmp_path / "x.json").read_text())["clips"][0]["name"] == "Somebody - Some title"
+
+
+@pytest.mark.parametrize("words", [["--first", "nobody"], ["--settings", "strange.toml"], ["--drop-worst", "3"]])
+def test_mistakes_are_said_before_any_song_is_analysed(monkeypatch, folder, tmp_path, capsys, words):
+    monkeypatch.setattr(analysis, "analyse", lambda *_: pytest.fail("analysed"))
+    monkeypatch.chdir(tmp_path)
+    Path("strange.toml").write_text('["sogn-0001"]\nstart = 3\n')
+    with pytest.raises(SystemExit) as ended:
+        main.main(["medley", *words, str(folder)])
+    assert ended.value.code == 2 and capsys.readouterr().err.count("\n") == 1
 
 
 def test_a_song_that_is_gone_or_changed_is_named(run, quickly, folder, tmp_path, capsys):

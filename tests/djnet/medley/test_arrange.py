@@ -24,7 +24,7 @@ def test_the_network_alone_decides_if_asked_and_wishes_have_a_price(song):
     assert names(last) == ["c", "a", "b"] and last.costs["last"] == pytest.approx(1.8 - 1.1)
     assert last.second is not None
     with pytest.raises(UserError, match="'b' cannot be both"):
-        arrange.validate(Constraints(first=1, last=1), songs)
+        arrange.validate(Constraints(first=1, last=1), [song.path for song in songs])
 
 
 def test_songs_are_ordered_so_that_they_blend(song, rng):

@@ -79,7 +79,7 @@ def test_length_and_places(rng):
         (104.0, 4, "blend", ""),
         (115.0, 4, "ramp", ""),
         (135.0, 4, "echo", "tempos differ by 35%"),
-        (200.0, 4, "blend", "1 bars against 2"),
+        (200.0, 4, "blend", "1 bar against 2"),
         (50.0, 4, "blend", "2 bars against 1"),
         (148.0, 4, "blend", "2 bars against 3"),
         (75.0, 3, "echo", "4 against 3 beats in a bar"),

@@ -1,0 +1,58 @@
+"""Tags of a medley that every player shows right: its title in any script, and its songs as chapters.
+
+ID3v2 with CTOC and CHAP frames in mp3 and wav files, Vorbis comments with CHAPTER001 and so on in ogg and flac files.
+"""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from djnet.errors import UserError
+from djnet.files import whole_file
+
+Chapters = Sequence[tuple[float, str]]  # where a song begins, in seconds, and its name
+
+
+def write(path: Path, title: str, chapters: Chapters) -> None:
+    """Put title, comment and chapters into a music file in place of its tags, whole or not at all."""
+    import mutagen
+
+    with whole_file(path) as partial:
+        shutil.copyfile(path, partial)
+        file = mutagen.File(partial)
+        if file is None:
+            raise UserError(f"{path}: cannot be tagged.")
+        file.delete()
+        if file.tags is None:
+            file.add_tags()
+        if path.suffix.lower() in (".mp3", ".wav"):
+            _add_frames(file.tags, title, chapters, round(1000 * file.info.length))
+        else:
+            file.tags.update({"title": title, "comment": _comment(chapters), "encoder": "djnet"})
+            for number, (start, name) in enumerate(chapters, 1):
+                seconds = f"{int(start // 3600):02d}:{int(start // 60 % 60):02d}:{start % 60:06.3f}"
+                file.tags.update({f"CHAPTER{number:03d}": seconds, f"CHAPTER{number:03d}NAME": name})
+        file.save(partial)
+
+
+def _comment(chapters: Chapters) -> str:
+    return "Medley of " + ", ".join(name for _, name in chapters) if chapters else "The joins of a medley"
+
+
+def _add_frames(tags: "mutagen.id3.ID3", title: str, chapters: Chapters, milliseconds: int) -> None:  # noqa: F821
+    """ID3v2.4 frames; a chapter ends where the next begins."""
+    from mutagen.id3 import CHAP, COMM, CTOC, TIT2, TSSE, CTOCFlags
+
+    tags.add(TIT2(encoding=3, text=title))
+    tags.add(TSSE(encoding=3, text="djnet"))
+    tags.add(COMM(encoding=3, lang="eng", desc="", text=_comment(chapters)))
+    names = [f"chapter{number}" for number in range(1, len(chapters) + 1)]
+    if names:
+        flags = CTOCFlags.TOP_LEVEL | CTOCFlags.ORDERED
+        tags.add(
+            CTOC(element_id="toc", flags=flags, child_element_ids=names, sub_frames=[TIT2(encoding=3, text=title)])
+        )
+    ends = [*(round(1000 * start) for start, _ in chapters[1:]), milliseconds]
+    for element, (start, name), end in zip(names, chapters, ends, strict=False):
+        times = {"start_time": round(1000 * start), "end_time": end, "start_offset": 2**32 - 1, "end_offset": 2**32 - 1}
+        tags.add(CHAP(element_id=element, sub_frames=[TIT2(encoding=3, text=name)], **times))

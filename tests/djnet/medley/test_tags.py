@@ -1,0 +1,40 @@
+import mutagen
+import numpy as np
+import pytest
+import soundfile
+
+from djnet import audio
+from djnet.medley import tags
+
+CHAPTERS = [(0.0, "F\u00eate"), (1.5, "\u6771\u4eac \u0394 \u041c\u043e\u0441\u043a\u0432\u0430")]
+
+
+@pytest.mark.parametrize("ending", ["mp3", "wav", "ogg", "flac"])
+def test_titles_and_chapters_are_right_in_every_script(tmp_path, rng, ending):
+    path = tmp_path / f"x.{ending}"
+    samples = (0.1 * rng.standard_normal((3 * 44_100, 2))).astype(np.float32)
+    copies = []
+    for _ in range(2):
+        audio.write(path, samples, 44_100, "plain", "nothing")
+        before = soundfile.read(path)[0]
+        tags.write(path, "F\u00eate \u97f3\u697d", CHAPTERS)
+        np.testing.assert_array_equal(soundfile.read(path)[0], before)
+        copies.append(path.read_bytes())
+    assert copies[0] == copies[1] and list(tmp_path.iterdir()) == [path]
+    file = mutagen.File(path)
+    if ending in ("mp3", "wav"):
+        assert file.tags["TIT2"].text == ["F\u00eate \u97f3\u697d"]
+        chapters = sorted(file.tags.getall("CHAP"), key=lambda frame: frame.start_time)
+        assert [(frame.start_time / 1000, frame.sub_frames["TIT2"].text[0]) for frame in chapters] == CHAPTERS
+        assert chapters[0].end_time == 1500 and chapters[1].end_time == pytest.approx(3000, abs=100)
+        assert file.tags["CTOC:toc"].child_element_ids == ["chapter1", "chapter2"]
+    else:
+        assert file["title"] == ["F\u00eate \u97f3\u697d"] and file["comment"][0].startswith("Medley of F\u00eate, ")
+        assert file["chapter002"] == ["00:00:01.500"] and file["chapter002name"] == [CHAPTERS[1][1]]
+
+
+def test_a_preview_has_no_chapters(tmp_path, rng):
+    path = tmp_path / "x.mp3"
+    audio.write(path, (0.1 * rng.standard_normal((44_100, 2))).astype(np.float32), 44_100, "a", "b")
+    tags.write(path, "only the joins", [])
+    assert not mutagen.File(path).tags.getall("CHAP") and not mutagen.File(path).tags.getall("CTOC")
