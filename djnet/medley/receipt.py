@@ -51,7 +51,7 @@ def make_receipt(arrangement: Arrangement, title: str, bars: int, peak_db: float
         other = None
     return {
         "djnet": djnet.__version__, "title": title, "scorer": network, "bars": bars, "peak_db": peak_db,
-        "clips": clips, "scores": arrangement.scores, "value": solution.value,
+        "clips": clips, "scores": arrangement.scores, "terms": arrangement.terms, "value": solution.value,
         "bound": solution.bound if np.isfinite(solution.bound) else None, "second": other,
     }  # fmt: skip
 

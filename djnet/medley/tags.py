@@ -6,6 +6,7 @@ ID3v2 with CTOC and CHAP frames in mp3 and wav files, Vorbis comments with CHAPT
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from djnet.errors import UserError
 from djnet.files import whole_file
@@ -39,7 +40,7 @@ def _comment(chapters: Chapters) -> str:
     return "Medley of " + ", ".join(name for _, name in chapters) if chapters else "The joins of a medley"
 
 
-def _add_frames(tags: "mutagen.id3.ID3", title: str, chapters: Chapters, milliseconds: int) -> None:  # noqa: F821
+def _add_frames(tags: Any, title: str, chapters: Chapters, milliseconds: int) -> None:
     """ID3v2.4 frames; a chapter ends where the next begins."""
     from mutagen.id3 import CHAP, COMM, CTOC, TIT2, TSSE, CTOCFlags
 
