@@ -15,6 +15,7 @@ COMMANDS = {
     "medley": "one piece of music out of a folder of songs",
     "order": "the order in which songs or clips follow each other best, and the scores",
     "puzzle": "a song as a puzzle to play in a browser",
+    "cache": "what is kept on disk, and how to remove it",
 }
 
 _MODELS = " (its models, which find the beats: CC BY-NC-SA 4.0, for non-commercial use)"

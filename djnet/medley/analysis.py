@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import json
+import logging
 import os
 import zipfile
 from collections.abc import Sequence
@@ -131,6 +132,8 @@ def _analysed(path: str, folder: Path) -> Song | str:
         kept = np.load(cached.with_suffix(".npy"), mmap_mode="r")
         arrays = {name: stored[name] for name in _ARRAYS}
         return Song(path, samples=kept, **json.loads(str(stored["facts"])), **arrays)
+    if cached.exists():
+        logging.getLogger(__name__).warning("%s: is damaged; the song is analysed again.", cached)
     if probe.seconds < _SHORTEST_SECONDS:
         return f"has {probe.seconds:.1f} s; a medley needs {_SHORTEST_SECONDS:g} s of a song."
     samples, fine = audio.load_at(path, 0.0, None, (SAMPLE_RATE_HZ, tracker.ANALYSIS_RATE_HZ))
