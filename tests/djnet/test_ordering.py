@@ -167,6 +167,11 @@ def test_rules_that_contradict_each_other(rules, message):
         best_order(np.zeros((4, 4)), **rules)
 
 
+def test_of_two_pieces_one_cannot_be_both_the_first_and_the_last():
+    with pytest.raises(ValueError, match="cannot be both the first and the last"):
+        best_order(np.zeros((2, 2)), first=0, last=0)
+
+
 @pytest.mark.parametrize(
     ("scores", "message"),
     [

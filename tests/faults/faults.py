@@ -1,5 +1,6 @@
 """The faults of `python -m stress`, and the bench that they are injected into."""
 
+import contextlib
 import os
 import resource
 import shutil
@@ -20,7 +21,7 @@ from experiments.checkpoints import TrainingError, resume
 from tests.faults import archives
 
 SONGS, EPOCHS = 8, 4
-FUZZED_AT_ONCE = {"audio": 2_000, "annotations": 500, "cues": 500}
+FUZZED_AT_ONCE = {"audio": 2_000, "annotations": 500, "cues": 500, "state": 1_000}
 DAMAGED_AT_ONCE = 20
 
 # A fault is a function that does one kind of thing and yields whether each of its faults was survived.
@@ -37,6 +38,8 @@ class Bench:
         self.time(self.build_command(self.records))  # generates the songs too
         self.build_seconds = self.time(self.build_command(self.fresh("timed")))
         self.train_seconds = self.time(self.train_command(self.runs))
+        self.medley_seconds = self.time(self.medley_command(folder / "medley.flac"))
+        self.medley = (folder / "medley.flac").read_bytes()
         self.hash = Manifest.read(self.records).hash
         (self.checkpoint,) = self.runs.glob("*/*/checkpoint.npz")
         self.numbers = _numbers(self.checkpoint.parent)
@@ -52,6 +55,10 @@ class Bench:
             self.kill_preprocessing,
             self.fuzz_annotations,
             self.fuzz_cue_sheets,
+            self.fuzz_state,
+            self.kill_medleys,
+            self.start_every_job_twice,
+            self.damage_the_cache_of_medleys,
             self.truncate_checkpoints,
             self.flip_bits_of_checkpoints,
             self.damage_models,
@@ -74,6 +81,11 @@ class Bench:
         flags += ["--ablation=tower=(4,4)", "--ablation=dense=(8,)"]
         return _command("experiments.train", *flags, f"--data={self.records}", f"--output={output}")
 
+    def medley_command(self, output: Path) -> list[str]:
+        """A medley of three generated songs."""
+        songs = sorted(map(str, self.cache.rglob("*.flac")))[:3]
+        return _command("djnet.cli.main", "medley", *songs, "--force", f"--cache={self.cache}", "-o", str(output))
+
     def time(self, command: list[str]) -> float:
         """Seconds that an undisturbed job takes."""
         began = time.monotonic()
@@ -93,6 +105,14 @@ class Bench:
         rows = (folder / "history.csv").read_text().splitlines()
         return len(rows) == 1 + EPOCHS and np.array_equal(_numbers(folder), self.numbers)
 
+    def is_medley(self, output: Path) -> bool:
+        """Whether the same command, run again, gives the medley of the undisturbed run, and no other files."""
+        if not _succeeds(self.medley_command(output / "medley.flac")):
+            return False
+        names = {f"medley{ending}" for ending in (".flac", ".json", ".cue", ".csv", ".png")}
+        same = (output / "medley.flac").read_bytes() == self.medley
+        return same and {path.name for path in output.iterdir()} == names
+
     # The faults.
 
     def kill_preprocessing(self, rng: np.random.Generator) -> Iterator[bool]:
@@ -107,6 +127,44 @@ class Bench:
         output = self.fresh("killed-run")
         _kill_after(self.train_command(output), rng.uniform(0.4, 0.95) * self.train_seconds)
         yield self.is_trained(output)
+
+    def kill_medleys(self, rng: np.random.Generator) -> Iterator[bool]:
+        """Kill only the process that was started: its workers end, and the next medley is that of an undisturbed run."""
+        output = self.fresh("killed-medley")
+        output.mkdir()
+        command = self.medley_command(output / "medley.flac")
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(rng.uniform(0.05, 0.95) * self.medley_seconds)
+        process.kill()
+        process.wait()
+        yield _group_ends(process.pid) and self.is_medley(output)
+
+    def start_every_job_twice(self, rng: np.random.Generator) -> Iterator[bool]:
+        """Two at once into one place: one is refused in one line, or both end alike; nothing is lost."""
+        for name in ("build", "train", "medley"):
+            output = self.fresh("twice")
+            output.mkdir()
+            target = output / "medley.flac" if name == "medley" else output
+            command = getattr(self, f"{name}_command")(target)
+            jobs = [
+                subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for _ in "ab"
+            ]
+            said = [job.communicate()[1] for job in jobs]
+            codes = sorted(job.returncode for job in jobs)
+            is_clear = codes[0] == 0 and codes[1] in (0, 2) and not any("Traceback" in text for text in said)
+            check = {"build": self.is_built, "train": self.is_trained, "medley": self.is_medley}[name]
+            yield is_clear and check(output)
+
+    def damage_the_cache_of_medleys(self, rng: np.random.Generator) -> Iterator[bool]:
+        """Cut off or turn bits of analysed songs: they are analysed again, or nothing that counts was touched."""
+        output = self.fresh("damaged-cache")
+        output.mkdir()
+        for path in sorted((self.cache / "songs").iterdir()):
+            path.write_bytes(_truncated(path.read_bytes(), rng))
+        yield self.is_medley(output)
 
     def fill_the_disk_of_preprocessing(self, rng: np.random.Generator) -> Iterator[bool]:
         """No file may grow beyond a random size: one clear line, no half file, and later all is well."""
@@ -187,6 +245,10 @@ class Bench:
         """Damaged cue sheets through their reader."""
         yield from self._fuzz("cues")
 
+    def fuzz_state(self, rng: np.random.Generator) -> Iterator[bool]:
+        """Damaged receipts, runs, manifests and settings through their readers."""
+        yield from self._fuzz("state")
+
     def _fuzz(self, kind: str) -> Iterator[bool]:
         first, count = self.fuzzed[kind], FUZZED_AT_ONCE[kind]
         self.fuzzed[kind] += count
@@ -251,6 +313,17 @@ def _truncated(data: bytes, rng: np.random.Generator) -> bytes:
 def _flipped(data: bytes, rng: np.random.Generator) -> bytes:
     place = int(rng.integers(len(data)))
     return data[:place] + bytes([data[place] ^ 1 << int(rng.integers(8))]) + data[place + 1 :]
+
+
+def _group_ends(group: int) -> bool:
+    """Whether all processes that were started with one end within half a minute of it."""
+    for _ in range(60):
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.5)
+    return False
 
 
 def _with_full_disk(command: list[str], limit: int) -> bool:

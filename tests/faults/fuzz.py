@@ -6,9 +6,11 @@ is read, so that the parent knows which one brought it down. File i is always th
 
 import contextlib
 import io
+import json
 import resource
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +18,13 @@ import soundfile
 
 from djnet import audio
 from djnet.annotations import AnnotationError, join_short, read_sections
+from djnet.cli.medley import read_settings
 from djnet.constants import SAMPLE_RATE_HZ
+from djnet.errors import UserError
+from djnet.medley.receipt import read_receipt
+from djnet.records import Manifest
 from djnet.rng import rng_for
+from experiments.configs import read_run
 
 MEMORY_BYTES = 4 << 30
 SECONDS_A_FILE = 60  # of the clock: for a machine that is busy
@@ -30,6 +37,14 @@ ANNOTATIONS = {
 CUES = {
     ".cue": 'FILE "a.wav" WAVE\n  TRACK 01 AUDIO\n    TITLE "One"\n    INDEX 01 00:00:00\n  TRACK 02 AUDIO\n'
     '    TITLE "Two"\n    INDEX 01 01:10:37\n',
+}
+
+CLIP = {"song": "a.wav", "content": "c", "begin": 0.0, "start": 0.5, "end": 9.0, "bpm": 0, "key": "", "beats": [[1, 1]]}
+STATE = {
+    "medley.json": json.dumps({"title": "t", "bars": 2, "peak_db": -1.0, "clips": [CLIP, CLIP], "scores": [0.5]}),
+    "run.json": json.dumps({"run": {"model": "sen"}, "records": "r", "corpus": {"name": "n"}, "finished": True}),
+    "manifest.json": json.dumps({"hash": "", "version": 2, "mean": [0.0], "std": [1.0], "splits": {}}),
+    "settings.toml": '["a.wav"]\nstart = 62.5\nlength = 20\n',
 }
 
 
@@ -76,18 +91,32 @@ def _read(path: Path) -> None:
         join_short(read_sections(path))
 
 
+def _read_state(path: Path) -> None:
+    """Files that jobs leave for the next one, or that people write for us."""
+    readers: dict[str, Callable[[Path], object]] = {
+        "medley.json": read_receipt,
+        "run.json": read_run,
+        "manifest.json": lambda path: Manifest.read(path.parent),
+        "settings.toml": lambda path: read_settings(path, ["a.wav"]),
+    }
+    with contextlib.suppress(UserError):
+        readers[path.name](path)
+
+
 def run(kind: str, first: int, count: int, folder: Path) -> None:
     """Read `count` files, from number `first` on; anything but the reader's own error ends the process."""
     if kind == "audio":
-        valid, read = {suffix: _sound(suffix, rng_for(0, "valid", suffix)) for suffix in FORMATS}, _decode
+        valid, read = {f"fuzz{suffix}": _sound(suffix, rng_for(0, "valid", suffix)) for suffix in FORMATS}, _decode
+    elif kind == "state":
+        valid, read = {name: text.encode() for name, text in STATE.items()}, _read_state
     else:
         texts = ANNOTATIONS if kind == "annotations" else CUES
-        valid, read = {suffix: text.encode() for suffix, text in texts.items()}, _read
-    suffixes = list(valid)
+        valid, read = {f"fuzz{suffix}": text.encode() for suffix, text in texts.items()}, _read
+    names = list(valid)
     for i in range(first, first + count):
-        suffix = suffixes[i % len(suffixes)]
-        path = folder / f"fuzz{suffix}"
-        path.write_bytes(damaged(valid[suffix], rng_for(0, "fuzz", kind, i)))
+        name = names[i % len(names)]
+        path = folder / name
+        path.write_bytes(damaged(valid[name], rng_for(0, "fuzz", kind, i)))
         print(i, flush=True)
         signal.alarm(SECONDS_A_FILE)  # nobody handles it: it ends the process
         read(path)

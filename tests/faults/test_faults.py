@@ -10,7 +10,7 @@ from tests.faults import archives, fuzz
 from tests.faults.fuzz import damaged
 
 
-@pytest.mark.parametrize(("kind", "count"), [("audio", 70), ("annotations", 100), ("cues", 100)])
+@pytest.mark.parametrize(("kind", "count"), [("audio", 70), ("annotations", 100), ("cues", 100), ("state", 400)])
 def test_damaged_files_give_the_readers_own_error_or_none(kind, count, tmp_path, capsys):
     fuzz.run(kind, 0, count, tmp_path)
     assert capsys.readouterr().out.split() == [str(i) for i in range(count)]
