@@ -12,6 +12,7 @@ from pathlib import Path
 
 import joblib
 import numpy as np
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 from tqdm import tqdm
 
 from djnet import audio
@@ -19,7 +20,7 @@ from djnet.constants import SAMPLE_RATE_HZ, SILENCE, WINDOW_SAMPLES
 from djnet.corpora import Skipped
 from djnet.downbeats import decoder, network, tracker
 from djnet.downbeats.madmom import MadmomMissingError, madmom
-from djnet.errors import shown
+from djnet.errors import UserError, shown
 from djnet.features import log_mel
 from djnet.files import digest_json, remove_partial, whole_file
 from djnet.medley import tempo
@@ -32,6 +33,7 @@ VERSION = 4  # of the cached files
 _ARRAYS = ("beats", "strengths", "mel", "chroma")
 _FEWEST_BARS = 5  # of a song whose bars are used
 _SHORTEST_SECONDS = 4.0
+_LONGEST_SECONDS = 3600.0
 _MONO_TO_STEREO_LU = 3.01  # what a mono recording gains when both loudspeakers play it
 
 
@@ -89,14 +91,17 @@ def analyse(paths: Sequence[str], cache: Path, workers: int = 2) -> tuple[list[S
         remove_partial(folder)
     work = (joblib.delayed(_song)(path, folder, os.getpid()) for path in paths)
     results = joblib.Parallel(min(workers, len(paths)), return_as="generator", batch_size=1)(work)
-    for path, song in zip(paths, tqdm(results, desc="analyse", total=len(paths), unit="song"), strict=True):
-        if isinstance(song, str):
-            skipped.append(Skipped(path, song))
-        elif (same := first_path.get(song.content) or first_path.get(song.sound)) is not None:
-            skipped.append(Skipped(path, f"is the same audio as {same!r}; one copy plays."))
-        else:
-            first_path[song.content] = first_path[song.sound] = path
-            songs.append(song)
+    try:
+        for path, song in zip(paths, tqdm(results, desc="analyse", total=len(paths), unit="song"), strict=True):
+            if isinstance(song, str):
+                skipped.append(Skipped(path, song))
+            elif (same := first_path.get(song.content) or first_path.get(song.sound)) is not None:
+                skipped.append(Skipped(path, f"is the same audio as {same!r}; one copy plays."))
+            else:
+                first_path[song.content] = first_path[song.sound] = path
+                songs.append(song)
+    except TerminatedWorkerError as error:
+        raise UserError("The system ended a worker, mostly for lack of memory: try --workers 1.") from error
     return songs, skipped
 
 
@@ -136,6 +141,8 @@ def _analysed(path: str, folder: Path) -> Song | str:
         logging.getLogger(__name__).warning("%s: is damaged; the song is analysed again.", cached)
     if probe.seconds < _SHORTEST_SECONDS:
         return f"has {probe.seconds:.1f} s; a medley needs {_SHORTEST_SECONDS:g} s of a song."
+    if probe.seconds > _LONGEST_SECONDS:
+        return f"has {probe.seconds / 60:.0f} minutes, {_LONGEST_SECONDS / 60:g} are the most; cut a piece out of it."
     samples, fine = audio.load_at(path, 0.0, None, (SAMPLE_RATE_HZ, tracker.ANALYSIS_RATE_HZ))
     if len(samples) < WINDOW_SAMPLES or samples.std() < SILENCE:
         return "is silent."

@@ -129,7 +129,7 @@ class Bench:
         yield self.is_trained(output)
 
     def kill_medleys(self, rng: np.random.Generator) -> Iterator[bool]:
-        """Kill only the process that was started: its workers end, and the next medley is that of an undisturbed run."""
+        """Kill only the process that was started: its workers end, and the next medley is as of an undisturbed run."""
         output = self.fresh("killed-medley")
         output.mkdir()
         command = self.medley_command(output / "medley.flac")

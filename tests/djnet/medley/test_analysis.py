@@ -1,10 +1,13 @@
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from djnet import audio
+from djnet.errors import UserError
 from djnet.features import log_mel
 from djnet.medley import analysis
 
@@ -54,3 +57,20 @@ def test_whatever_goes_wrong_with_one_song_leaves_that_song_out(songs, tmp_path,
     monkeypatch.setattr(analysis, "_measure", measure)
     none, (skipped,) = analysis.analyse([songs.tracks[0].path], tmp_path, workers=1)
     assert not none and skipped.reason == "cannot be analysed (MemoryError: 58 GB)."
+
+
+def test_a_song_of_hours_is_left_out_before_it_fills_the_memory(songs, tmp_path, monkeypatch):
+    probe = audio.probe(songs.tracks[0].path)
+    monkeypatch.setattr(audio, "probe", lambda path: replace(probe, seconds=36_000.0))
+    monkeypatch.setattr(audio, "load_at", lambda *_: pytest.fail("it was read"))
+    _, (skipped,) = analysis.analyse([songs.tracks[0].path], tmp_path, workers=1)
+    assert skipped.reason == "has 600 minutes, 60 are the most; cut a piece out of it."
+
+
+def test_a_worker_that_the_system_ended_is_one_line(songs, tmp_path, monkeypatch):
+    def ended(*_) -> None:
+        raise TerminatedWorkerError("A worker process was unexpectedly terminated.")
+
+    monkeypatch.setattr(analysis, "_song", ended)
+    with pytest.raises(UserError, match=r"lack of memory: try --workers 1"):
+        analysis.analyse([songs.tracks[0].path], tmp_path, workers=1)
