@@ -94,7 +94,7 @@ MUTANTS: dict[str, tuple[str, list[tuple[str, str]]]] = {
         ],
     ),
     "djnet/medley/transitions.py": (
-        "tests/djnet/medley/test_transitions.py tests/djnet/medley/test_mix.py",
+        "tests/djnet/medley/test_transitions.py",
         [
             ("LARGEST_STRETCH = 0.08", "LARGEST_STRETCH = 0.16"),
             ("((1, 1), (2, 1), (1, 2))", "((1, 1),)"),

@@ -16,7 +16,7 @@ from djnet.cli import job
 from djnet.cuts import equal_cuts
 from djnet.downbeats.madmom import MadmomMissingError
 from djnet.downbeats.tracker import ANALYSIS_RATE_HZ, track
-from djnet.errors import UserError
+from djnet.errors import UserError, shown
 from djnet.features import log_mel
 from djnet.pages import page, puzzles, sound
 from djnet.records import Clip, quantised
@@ -38,7 +38,7 @@ def main(argv: Sequence[str]) -> None:
     if not 0 <= start <= latest:
         raise UserError(f"--start={start:g}: {song} has 24 s from 0 up to {latest:.1f} s, not from there.")
     write_puzzle(path, song, read_clip(song, start), given.cut, given.n)
-    print(f"{song}, from {start:.1f} s, in {given.n} pieces -> {path}")
+    print(shown(f"{song}, from {start:.1f} s, in {given.n} pieces -> {path}"))
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
