@@ -1,7 +1,6 @@
 """Orders without learning, to compare with: chance, and two kinds of continuity across a join."""
 
 import numpy as np
-import scipy.linalg
 
 from djnet.puzzles import Puzzle
 from djnet.rng import rng_for
@@ -32,7 +31,7 @@ def click(puzzle: Puzzle) -> np.ndarray:
     for i, first in enumerate(puzzle.edges):
         end = first.end.astype(np.float64) + 1e-6 * rng_for(0, "dither").standard_normal(len(first.end))
         past, wanted = _history(end)
-        weights = scipy.linalg.lstsq(past, wanted)[0]
+        weights = np.linalg.solve(past.T @ past, past.T @ wanted)
         own = np.square(wanted - past @ weights).mean()
         for j, second in enumerate(puzzle.edges):
             past, wanted = _history(np.concatenate([end[-PREDICTION_ORDER:], second.beginning]))
