@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
+from hypothesis import HealthCheck, settings
 
 from djnet.constants import SAMPLE_RATE_HZ
 from djnet.corpora import Corpus, synthetic
@@ -17,6 +18,8 @@ from preprocessing.build import build
 from preprocessing.clips import Settings
 
 SONGS = 12
+settings.register_profile("djnet", deadline=None, suppress_health_check=[HealthCheck.too_slow])  # for busy machines
+settings.load_profile("djnet")
 
 
 @pytest.fixture

@@ -163,7 +163,7 @@ def survives(folder: Path, file: str, tests: str, old: str, new: str) -> bool:
     path = folder / file
     text = path.read_text(encoding="utf-8")
     if text.count(old) != 1:
-        raise SystemExit(f"{file}: {old!r} occurs {text.count(old)} times; bring tests/mutants.py up to date.")
+        sys.exit(f"{file}: {old!r} occurs {text.count(old)} times; bring tests/mutants.py up to date.")
     path.write_text(text.replace(old, new), encoding="utf-8")
     passed = passes(folder, tests)
     path.write_text(text, encoding="utf-8")
@@ -188,7 +188,7 @@ def main(word: str = "") -> int:
                 shutil.copy(source, target)
         for tests in dict.fromkeys(tests for _, tests, _, _ in chosen):
             if not passes(Path(name), tests):
-                raise SystemExit(f"{tests} fails without a mutant already.")
+                sys.exit(f"{tests} fails without a mutant already.")
         for file, tests, old, new in tqdm(chosen, unit="mutant"):
             if survives(Path(name), file, tests, old, new):
                 reason = EQUIVALENT.get((file, new), "")

@@ -12,6 +12,7 @@ ORDERS = st.integers(2, 9).flatmap(lambda n: st.tuples(st.permutations(range(n))
 def test_the_papers_example():
     assert metrics.pairwise_accuracy([1, 2, 0], [0, 1, 2]) == 0.5
     assert metrics.global_accuracy([1, 2, 0], [0, 1, 2]) == 0.0
+    assert metrics.pairwise_accuracy([0, 2, 1], [0, 1, 2]) == 0.0  # forwards, but not to the next
 
 
 @given(ORDERS)
