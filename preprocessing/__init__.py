@@ -1,1 +1,5 @@
 """Jobs that turn music into records."""
+
+from djnet.cli import job
+
+job.require_training()

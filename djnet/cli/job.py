@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import importlib
+import importlib.util
 import logging
 import os
 import sys
@@ -42,6 +43,13 @@ def run(main: Callable[..., int | None], define_flags: Callable[[], object], wor
 
     define_flags()
     app.run(start, flags_parser=parse)
+
+
+def require_training() -> None:
+    """End with one line where the jobs' packages are not installed."""
+    missing = [name for name in ("absl", "pandas", "tensorflow") if importlib.util.find_spec(name) is None]
+    if missing:
+        fail(f"The jobs need {', '.join(missing)}, which the app does without: pip install '.[train]', or make install")
 
 
 class Parser(argparse.ArgumentParser):

@@ -20,6 +20,18 @@ def test_commands_are_listed_and_mistakes_are_one_line(capsys):
         assert f"djnet {name}" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("package", ["experiments", "preprocessing"])
+def test_jobs_say_what_to_install(package):
+    code = (
+        "import importlib.util; find = importlib.util.find_spec\n"
+        "importlib.util.find_spec = lambda name, *rest: None if name == 'pandas' else find(name, *rest)\n"
+        f"import {package}"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+    assert "need pandas" in done.stderr and "pip install '.[train]'" in done.stderr
+
+
 def test_the_version_names_what_matters_and_the_licences(capsys):
     main.main(["--version"])
     said = capsys.readouterr().out
