@@ -132,5 +132,5 @@ $(INSTALLED): setup.py $(CONSTRAINTS)
 	@echo "Setting up $(VENV) (once, a few minutes)"
 	@"$(PYTHON)" -m venv $(VENV)
 	@$(PIP) --upgrade pip setuptools wheel
-	@$(PIP) --no-build-isolation --editable '.[train,dev]'
+	@$(PIP) --no-build-isolation --editable '.[train,formats,dev]'
 	@touch $@

@@ -53,6 +53,8 @@ setup(
             "tensorflow>=2.16,<2.22",
             "tensorflow-io>=0.37; sys_platform == 'linux' and python_version < '3.13'",
         ],
+        # m4a, wma, webm and whatever else FFmpeg reads.
+        "formats": ["av>=14.0"],
         # Optional: preprocessing on a cluster, and music and records in object storage.
         "dask": ["distributed>=2024.8"],
         "ray": ["ray>=2.40"],
