@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("djnet", "preprocessing", "experiments")
 # The modules of djnet, from the sound to the command line: none imports from a layer further down.
 LAYERS = {
-    "used by all": "constants errors files rng",
+    "used by all": "constants errors files processes rng",
     "sound": "audio features annotations downbeats",
     "cuts and orders": "cuts pairs ordering travelling_salesman metrics",
     "records": "records storage puzzles augmentation dataset baselines",

@@ -27,7 +27,7 @@ def test_a_medley_in_one_line(songs, tmp_path, cache, capfd):
         (["."], {"totl": 60}, "no option 'totl'; it has .*total"),
         (["."], {"dry_run": True}, "no option 'dry_run'"),
         (["."], {"bars": 99}, "bars"),
-        (["."], {"total": -1}, "more than 0 seconds"),
+        (["."], {"total": -1}, "write seconds, minutes or both"),
     ],
 )
 def test_wrong_input_gets_a_sentence(songs, options, said, tmp_path, monkeypatch):

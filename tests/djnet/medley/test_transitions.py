@@ -31,8 +31,10 @@ def test_a_blend_takes_a_third_of_a_segment_at_most():
     assert plan(segment(120, 8), segment(120, 8), 0).reason == "asked for"
 
 
-@pytest.mark.parametrize(("bpm", "kind"), [(120 * 1.079, "blend"), (120 / 1.079, "blend"), (120 * 1.081, "cut")])
-def test_tempos_up_to_eight_percent_apart_are_blended(bpm, kind):
+@pytest.mark.parametrize(
+    ("bpm", "kind"), [(120 * 1.049, "blend"), (120 / 1.049, "blend"), (120 * 1.079, "ramp"), (120 * 1.3, "echo")]
+)
+def test_near_tempos_are_blended_and_farther_ones_ramped(bpm, kind):
     assert plan(segment(120), segment(bpm), 2).kind == kind
 
 
