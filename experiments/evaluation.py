@@ -122,11 +122,6 @@ class Evaluation:
 
         Cells with the same puzzles are played together, so that no more than one game is in memory.
         """
-        for name in {cell.game for cell in cells} - {
-            "jigsaw"
-        }:  # mistakes in annotations are said before anything plays
-            if name in self._recordings and self._recordings[name].is_dir():
-                find_recordings(self._recordings[name])
         rows: dict[Cell, dict[str, Any]] = {}
         groups = dict.fromkeys(cell.group for cell in cells)
         for group in sorted(groups, key=lambda group: group[0] == "jigsaw"):  # mistakes in annotations are said first

@@ -10,6 +10,7 @@ def _write_run(runs, name, records, epochs, finished=True, **values):
     folder = runs / "synthetic" / name
     folder.mkdir(parents=True)
     facts = {"run": Run("sen", epochs=epochs, **values).to_json(), "records": records, "finished": finished}
+    facts["corpus"] = {"name": "synthetic"}
     (folder / "run.json").write_text(json.dumps(facts), encoding="ascii")
     pd.DataFrame({"epoch": range(epochs), "valid_global": 0.5, "pairs_per_second": 1}).to_csv(
         folder / "history.csv", index=False

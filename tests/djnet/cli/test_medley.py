@@ -303,7 +303,7 @@ def test_songs_with_hostile_names_play_under_escaped_ones(run, quickly, folder, 
     run(folder, "-o", output)
     said = capsys.readouterr().out
     assert "loop.wav cannot be read (Too many levels of symbolic links)" in said and "bad\\x07.wav" in said
-    names = {"not \\udcff utf-8", 'a\\x1b[31m\\n"b\\u202e', "$x_{$", "song-0003"}
+    names = {"not ? utf-8", 'a\\x1b[31m\\n"b\\u202e', "$x {$", "song-0003"}
     assert all(name[:20] in said for name in names) and "\x1b" not in said and "\x07" not in said
     assert {part.label for part in read_sections(output.with_suffix(".csv"))} == names
     assert {part.label for part in read_sections(output.with_suffix(".cue"))} == {n.replace('"', "'") for n in names}
