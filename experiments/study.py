@@ -128,7 +128,7 @@ def row_of(
 
     run, facts = read_run(folder / "run.json")
     history = pd.DataFrame(list(read_history(folder / "history.csv"))).astype(float)
-    best = history.loc[history["valid_global"].idxmax()]
+    best = history.loc[history["valid_global"][::-1].idxmax()]  # of equal epochs the later one, as in training
     return {
         "variant": variant,
         "valid_pairwise": best["valid_pairwise"],

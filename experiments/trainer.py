@@ -190,7 +190,8 @@ def _fit(
             "valid_global": round(score["global_accuracy"], 5),
             "pairs_per_second": round(pairs / (time.monotonic() - began), 1),
         }
-        if is_better := score["global_accuracy"] > progress.best_score:
+        # Of equal epochs the later one is taken: a small validation split is soon saturated while training still helps.
+        if is_better := score["global_accuracy"] >= progress.best_score:
             progress.best_score, progress.best_epoch = score["global_accuracy"], progress.epoch
         progress.epoch += 1
         progress.step_in_epoch, progress.loss_sum, progress.right_sum = 0, 0.0, 0.0

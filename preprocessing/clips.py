@@ -129,16 +129,15 @@ def _listen(track: Planned, begin: int, end: int, downbeats: bool, cache: Path) 
 
     kept = cache / "beats" / f"{track.content}-{begin}-{end}-{VERSION}.npy"
     try:
-        return audio.load(track.path, first, seconds), np.load(kept, allow_pickle=False)
-    except (FileNotFoundError, ValueError, EOFError) as error:  # not there yet, or damaged
-        if isinstance(error, audio.AudioError):
-            raise
-    samples, fine = audio.load_at(track.path, first, seconds, (constants.SAMPLE_RATE_HZ, ANALYSIS_RATE_HZ))
-    beats = find_beats(fine, ANALYSIS_RATE_HZ)
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(kept) as partial, open(partial, "wb") as file:
-        np.save(file, beats)
-    return samples, beats
+        beats = np.load(kept, allow_pickle=False)
+    except (FileNotFoundError, ValueError, EOFError):  # not there yet, or damaged
+        samples, fine = audio.load_at(track.path, first, seconds, (constants.SAMPLE_RATE_HZ, ANALYSIS_RATE_HZ))
+        beats = find_beats(fine, ANALYSIS_RATE_HZ)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(kept) as partial, open(partial, "wb") as file:
+            np.save(file, beats)
+        return samples, beats
+    return audio.load(track.path, first, seconds), beats
 
 
 def _clip(track: Planned, span: _Span, samples: np.ndarray, beats: np.ndarray, seed: int) -> Clip | None:
