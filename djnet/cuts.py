@@ -52,17 +52,25 @@ def fragment_mel(samples: np.ndarray, protocol: str = "centred") -> np.ndarray:
     return log_mel(samples)[slice(*frame_range(0, hops, protocol))]
 
 
-def cut_fragments(samples: np.ndarray, cuts: np.ndarray, protocol: str = "centred", gap: int = 0) -> list[np.ndarray]:
-    """Cut samples [N] at cuts [n + 1], in hops, without `gap` hops on each side of every cut: -> n of [t_i, 128]."""
-    starts, ends = np.asarray(cuts)[:-1] + gap, np.asarray(cuts)[1:] - gap
-    if (ends - starts).min() < SHORTEST_HOPS:
-        raise ValueError(f"A fragment needs at least {SHORTEST_HOPS} hops; the cuts {list(cuts)} leave fewer.")
+def spans_between(cuts: np.ndarray, gap: int = 0) -> np.ndarray:
+    """First and last hop of the fragments between cuts, `gap` hops away from every cut: int [n + 1] -> int [n, 2]."""
+    return np.stack([np.asarray(cuts)[:-1] + gap, np.asarray(cuts)[1:] - gap], axis=1)
+
+
+def without_last_bars(spans: np.ndarray, downbeats: np.ndarray) -> np.ndarray:
+    """Fragments that each end a bar earlier, at the downbeat before their end: int [n, 2], int [D] -> int [n, 2]."""
+    before = np.searchsorted(downbeats, spans[:, 1]) - 1
+    return np.stack([spans[:, 0], np.where(before >= 0, downbeats[before], spans[:, 0])], axis=1)
+
+
+def cut_fragments(samples: np.ndarray, spans: np.ndarray, protocol: str = "centred") -> list[np.ndarray]:
+    """Fragments of samples [N] from hop to hop, int [n, 2]: -> n of float32 [t_i, 128]."""
+    if (spans[:, 1] - spans[:, 0]).min() < SHORTEST_HOPS:
+        raise ValueError(f"A fragment needs at least {SHORTEST_HOPS} hops; {spans.tolist()} leave fewer.")
     if protocol == "overlapping":
         mel = log_mel(samples)
-        return [mel[slice(*frame_range(a, b, protocol))] for a, b in zip(starts, ends, strict=True)]
-    return [
-        fragment_mel(samples[a * HOP_SAMPLES : b * HOP_SAMPLES], protocol) for a, b in zip(starts, ends, strict=True)
-    ]
+        return [mel[slice(*frame_range(a, b, protocol))] for a, b in spans]
+    return [fragment_mel(samples[a * HOP_SAMPLES : b * HOP_SAMPLES], protocol) for a, b in spans]
 
 
 def equal_cuts(hops: int, n: int) -> np.ndarray:

@@ -1,5 +1,6 @@
 """The games: a puzzle is shuffled fragments and their true order."""
 
+import contextlib
 import itertools
 import json
 from collections.abc import Iterator, Sequence
@@ -13,7 +14,7 @@ import numpy as np
 from djnet import audio
 from djnet.annotations import SHORTEST_SECONDS, join_short, read_sections
 from djnet.constants import HOP_SAMPLES, SAMPLE_RATE_HZ
-from djnet.cuts import fragment_mel
+from djnet.cuts import cut_fragments, downbeat_hops, fragment_mel, spans_between, without_last_bars
 from djnet.features import log_mel
 from djnet.files import digest_json
 from djnet.records import Clip, Manifest
@@ -88,15 +89,25 @@ def same_audio(a: np.ndarray, b: np.ndarray) -> bool:
     return abs(len(a) - len(b)) <= 1 and bool(np.abs(a[:common] - b[:common]).mean() < SAME_AUDIO)
 
 
-def jigsaw(clip: Clip, segmentation: str, n: int, protocol: str = "centred", gap: int = 0) -> Puzzle:
-    """A clip cut into n pieces as its record says, without `gap` hops on each side of every cut."""
-    cuts = clip.segmentations[f"{segmentation}/{n}"].cuts
-    try:
-        fragments = clip.fragments(cuts, protocol, gap)
-    except ValueError as error:
-        raise ValueError(f"A gap of {gap} frames leaves nothing of a piece of {clip.id!r}.") from error
+def jigsaw(
+    clip: Clip, segmentation: str, n: int, protocol: str = "centred", gap: int = 0, bar_removed: bool = False
+) -> Puzzle:
+    """A clip cut into n pieces as its record says; a ValueError if so much is removed that nothing is left of a piece.
+
+    clip, segmentation, n: the record, and which of its cuts.
+    protocol: what the frames next to a cut see, one of `cuts.PROTOCOLS`.
+    gap: hops that are removed on each side of every cut.
+    bar_removed: also remove the bar before every cut.
+    """
+    spans = spans_between(clip.segmentations[f"{segmentation}/{n}"].cuts, gap)
+    if bar_removed:
+        spans = without_last_bars(spans, downbeat_hops(clip.beats, 0, len(clip.mel)))
     waveform = clip.waveform
-    edges = [Edges.of(waveform[(a + gap) * HOP_SAMPLES : (b - gap) * HOP_SAMPLES]) for a, b in itertools.pairwise(cuts)]
+    try:
+        fragments = cut_fragments(waveform, spans, protocol)
+    except ValueError as error:
+        raise ValueError(f"Too much is removed of {clip.id!r}: {error}") from error
+    edges = [Edges.of(waveform[a * HOP_SAMPLES : b * HOP_SAMPLES]) for a, b in spans]
     return Puzzle.shuffled(clip.id, fragments, (), edges, clip.track, clip.group)
 
 
@@ -108,16 +119,21 @@ def jigsaws(
     protocol: str = "centred",
     gap: int = 0,
     limit: int = 1000,
+    bar_removed: bool = False,
 ) -> Iterator[Puzzle]:
     """Puzzles from the clips of a split; clips that cannot be cut this way are passed over.
 
     manifest, split: the records. Those are in the order of their hashes, so the first ones are a random choice.
-    segmentation, n, protocol, gap: as in `jigsaw`.
+    segmentation, n, protocol, gap, bar_removed: as in `jigsaw`.
     limit: at most so many puzzles.
     """
     clips = (clip for clip in manifest.read_clips(split) if f"{segmentation}/{n}" in clip.segmentations)
     for clip in itertools.islice(clips, limit):
-        yield jigsaw(clip, segmentation, n, protocol, gap)
+        if not bar_removed:
+            yield jigsaw(clip, segmentation, n, protocol, gap)
+            continue
+        with contextlib.suppress(ValueError):  # a piece of a single bar
+            yield jigsaw(clip, segmentation, n, protocol, gap, bar_removed)
 
 
 def find_recordings(folder: Path) -> list[tuple[Path, Path]]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from djnet import constants
-from djnet.cuts import cut_fragments
+from djnet.cuts import cut_fragments, spans_between
 from djnet.errors import UserError
 from djnet.files import digest_json, read_json, require_shape
 from djnet.pairs import Kind, Pair
@@ -95,7 +95,7 @@ class Clip:
 
     def fragments(self, cuts: np.ndarray, protocol: str = "centred", gap: int = 0) -> list[np.ndarray]:
         """The record cut at hops [n + 1], without `gap` hops on each side of every cut: -> n of float32 [t_i, 128]."""
-        return cut_fragments(self.waveform, cuts, protocol, gap)
+        return cut_fragments(self.waveform, spans_between(cuts, gap), protocol)
 
 
 def quantised(samples: np.ndarray) -> tuple[np.ndarray, float]:

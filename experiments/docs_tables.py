@@ -8,6 +8,7 @@ from typing import Any
 from djnet.cli import job
 from djnet.errors import UserError
 from djnet.files import whole_file
+from experiments.tables import BAR
 
 ROOT = Path(__file__).parents[1]
 PROTOCOLS = ("centred", "trimmed", "overlapping")  # the first two: fragments that share no samples
@@ -79,15 +80,19 @@ def shipped_table(rows: list[Row]) -> list[str]:
 def boundary_table(rows: list[Row]) -> list[str]:
     """Music taken away at the cuts: a row a method, a column a gap."""
     played = _played(rows)
-    gaps = sorted({float(row["gap"] or 0) for row in played})
+    gaps = sorted({row["gap"] or "0" for row in played}, key=lambda gap: (gap == BAR, gap))
     lines = []
     for setting, here in _grouped(played, _setting).items():
         cells = []
         for (method, seed, _), same in _grouped(here, lambda row: (_method(row), row["seed"], row.get("run"))).items():
-            by_gap = {float(row["gap"] or 0): row for row in same}
+            by_gap = {row["gap"] or "0": row for row in same}
             name = method if seed in ("", "0") else f"{method}, seed {seed}"
             cells.append([name, *(_ours(by_gap.get(gap)) for gap in gaps)])
-        lines += ["", f"{setting}:", *_table(["method", *(f"{gap:g} s" for gap in gaps)], cells)[:-1]]
+        lines += [
+            "",
+            f"{setting}:",
+            *_table(["method", *(gap if gap == BAR else f"{float(gap):g} s" for gap in gaps)], cells)[:-1],
+        ]
     return [*lines, ""] if lines else ["Not played yet: `make reproduce`."]
 
 

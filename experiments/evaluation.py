@@ -38,7 +38,7 @@ from experiments.checkpoints import commit
 from experiments.configs import Run, experiment, read_run
 from experiments.predictions import Answer
 from experiments.significance import interval, mcnemar, mean_by_group, permutation_test
-from experiments.tables import GREEDY, LIKELIEST, MEASURES, Cell, key_of
+from experiments.tables import BAR, GREEDY, LIKELIEST, MEASURES, Cell, key_of
 
 MADE_BY = {"sequencing": "make rwc RWC=folder", "medley": "make mixes"}
 
@@ -149,7 +149,8 @@ class Evaluation:
         if cell.game != "jigsaw":
             return self._recorded(cell.game)
         _, cut, n, gap = cell.group
-        puzzles = list(jigsaws(self._test, "test", cut, n, self._protocol, seconds_to_hops(gap), self._limit))
+        hops = 0 if gap == BAR else seconds_to_hops(float(gap))
+        puzzles = list(jigsaws(self._test, "test", cut, n, self._protocol, hops, self._limit, gap == BAR))
         corpus = self._test.content["corpus"]
         reason = "" if puzzles else f"no test clips for {cut} cuts, n = {n}"
         return Game(puzzles, corpus["name"], corpus["hash"][:12], reason)

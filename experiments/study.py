@@ -21,13 +21,13 @@ from djnet.constants import seconds_to_hops
 from djnet.errors import UserError
 from djnet.files import whole_file
 from djnet.records import Manifest
+from experiments.configs import WIDE
 
 BASE = "table2/sen"
 BASELINES = ("sn", "cin", "ccsn", "tsn", "opn")
 DOWNBEATS = {"segmentation": "downbeat", "off_beat": 0.0}
-ADAM = {"optimiser": "adam", "learning_rate": 0.001}
+SGD = {"optimiser": "sgd", "learning_rate": 0.05}
 TWO_MATRICES = {"ablation": {"two_matrices": True}}
-WIDE = {"tower": (128, 256, 512), "convnet": (64, 128, 256), "dense": (1024, 1024)}
 MORE_MUSIC = {"also": ("pop909 (rendered)",)}
 VARIANTS: dict[str, dict[str, Any]] = {
     "base": {},
@@ -37,10 +37,10 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "cuts not drawn anew": {"redraw": False},
     "timbre": {"timbre": True},
     "spec_augment": {"spec_augment": True},
-    "rate 0.02": {"learning_rate": 0.02},
-    "rate 0.1": {"learning_rate": 0.1},
-    "adam": ADAM,
-    "adam and two matrices": ADAM | TWO_MATRICES,
+    "rate 0.0005": {"learning_rate": 0.0005},
+    "rate 0.002": {"learning_rate": 0.002},
+    "sgd": SGD,
+    "sgd and two matrices": SGD | TWO_MATRICES,
     "batches of 16": {"batch_clips": 16},
     "zeros at the edges": {"ablation": {"edges": "zeros"}},
     "dropout 0.5": {"ablation": {"dropout": 0.5}},

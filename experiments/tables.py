@@ -32,6 +32,7 @@ SETTING = (
     "run",
     "commit",
 )  # what a number was made with
+BAR = "bar"  # a gap of a whole bar
 GREEDY, LIKELIEST = "(greedy)", "(likeliest)"  # other ways from the same scores to an order
 # Not of the paper: SEN that compares the spectrograms beside the embeddings, and both trained on rendered songs too.
 VARIANT = "sen, two matrices"
@@ -52,11 +53,11 @@ class Cell:
     experiment: str = ""
     paper: tuple[float, float] | None = None
     rival: tuple[str, str] = ("sen", "fixed")  # method and segmentation that it is tested against
-    gap: float = 0.0  # seconds removed on each side of every cut
+    gap: float | str = 0.0  # seconds removed on each side of every cut, or BAR before it
     cut: str | None = None  # where the puzzle is cut, if not as in training
 
     @property
-    def group(self) -> tuple[str, str, int, float]:
+    def group(self) -> tuple[str, str, int, float | str]:
         """Cells of one group play the same puzzles: the game, where it is cut, into how many, with which gap."""
         cut = self.segmentation if self.cut is None else self.cut
         return self.game, cut if self.game == "jigsaw" else "", self.n, self.gap
@@ -109,17 +110,19 @@ def _table5(game: str) -> list[Cell]:
     return _group(game, cut, n, rows, ("all", "downbeat"))
 
 
-def _boundary(gap: float) -> list[Cell]:
-    """Does the join alone decide? Music removed on each side of it, and a SEN that was trained so."""
+def _boundary(gap: float | str) -> list[Cell]:
+    """Does the join alone decide? Music removed at it, and networks that were trained so."""
     methods = (
-        ("sen", "table2/sen"),
-        ("ccsn", "table2/ccsn"),
-        ("sen, gap 0.5 s", "boundary/sen"),
-        ("sen, random gap", "gap/fixed"),
+        ("sen", "fixed", "table2/sen"),
+        ("sen", "downbeat", "table4/downbeat"),
+        ("ccsn", "fixed", "table2/ccsn"),
+        ("sen, gap 0.5 s", "fixed", "boundary/sen"),
+        ("sen, random gap", "fixed", "gap/fixed"),
+        ("sen, random gap", "downbeat", "gap/downbeat"),
     )
-    rows: list[Row] = [(name, "fixed", run, None) for name, run in methods]
+    rows: list[Row] = [(name, cut, run, None) for name, cut, run in methods]
     cells = _group("jigsaw", "fixed", 3, [*rows, _two_matrices("fixed")], ("sen", "fixed"))
-    return [replace(cell, gap=gap) for cell in cells]
+    return [replace(cell, gap=gap, cut="downbeat" if gap == BAR else "fixed") for cell in cells]
 
 
 def _transfer(n: int) -> list[Cell]:
@@ -146,7 +149,7 @@ CELLS: dict[str, list[Cell]] = {
     "3": [cell for cut in ("fixed", "downbeat") for n in JIGSAW_SIZES for cell in _table3(cut, n)],
     "4": [cell for game in GAMES for cell in _table4(game)],
     "5": [cell for game in GAMES for cell in _table5(game)],
-    "boundary": [cell for gap in GAPS for cell in _boundary(gap)],
+    "boundary": [cell for gap in (*GAPS, BAR) for cell in _boundary(gap)],
     "transfer": [cell for n in (3, 6, 8) for cell in _transfer(n)],
 }
 
@@ -205,7 +208,7 @@ def shown(table: str, rows: Sequence[dict[str, Any]], others: Sequence[str] = ()
     title = f"Table {table}" if table.isdigit() else table.capitalize()
     lines = [f"{title}: pairwise (global) accuracy, 95% interval of the global one, puzzles | the paper's | published"]
     for row, other in zip(rows, others or [""] * len(rows), strict=True):
-        gap = f"gap {row['gap']:g} s " if row["gap"] else ""
+        gap = f"gap {row['gap']}{'' if row['gap'] == BAR else ' s'} " if row["gap"] else ""
         name = f"{row['game']:10s} {row['segmentation']:9s}{'n=' + str(row['n']):7s} {gap}{row['method']:17s}"
         if row["reason"]:
             lines.append(f"{name} -- {row['reason']}")

@@ -7,7 +7,7 @@ import pandas as pd
 
 from djnet import constants
 from experiments.docs_tables import OLD_PROTOCOLS
-from experiments.tables import REFERENCES, VARIANT
+from experiments.tables import BAR, REFERENCES, VARIANT
 
 # Okabe and Ito's colours, which colour-blind people can tell apart.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
@@ -55,6 +55,7 @@ def draw_sizes(table: pd.DataFrame) -> Any:
 
 def draw_boundary(table: pd.DataFrame) -> Any:
     """Global accuracy for n = 3 against the music taken away at the cuts."""
+    table = table[table.gap != BAR]
     figure = _draw_accuracy(table, "gap", "boundary.csv", xlabel="seconds taken away on each side of a cut")
     figure.axes[0].set_ylabel("global accuracy, n = 3")
     return figure

@@ -6,7 +6,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from djnet import constants
-from djnet.cuts import cut_fragments, downbeat_cuts, downbeat_hops, equal_cuts, fragment_mel, frame_range, join_windows
+from djnet.cuts import (
+    cut_fragments,
+    downbeat_cuts,
+    downbeat_hops,
+    equal_cuts,
+    fragment_mel,
+    frame_range,
+    join_windows,
+    spans_between,
+    without_last_bars,
+)
 from djnet.features import log_mel
 
 
@@ -27,7 +37,13 @@ def test_too_short_to_cut():
     with pytest.raises(ValueError, match="Cannot cut 11 hops into 3 fragments"):
         equal_cuts(11, 3)
     with pytest.raises(ValueError, match="at least 4 hops"):
-        cut_fragments(np.zeros(40 * 512, np.float32), np.array([0, 20, 40]), gap=9)
+        cut_fragments(np.zeros(40 * 512, np.float32), spans_between(np.array([0, 20, 40]), gap=9))
+
+
+def test_a_fragment_without_its_last_bar_ends_a_downbeat_earlier():
+    downbeats = np.array([10, 20, 30, 40, 50, 60])
+    assert without_last_bars(spans_between(np.array([10, 30, 60])), downbeats).tolist() == [[10, 20], [30, 50]]
+    assert without_last_bars(np.array([[0, 10]]), downbeats).tolist() == [[0, 0]]  # no downbeat before its end
 
 
 def test_the_shortest_that_can_be_cut():
@@ -67,9 +83,11 @@ def _pieces(samples: np.ndarray, cuts: np.ndarray) -> list[np.ndarray]:
 def test_a_fragment_has_the_features_of_its_own_samples(rng, n):
     samples = rng.standard_normal(constants.CLIP_HOPS * constants.HOP_SAMPLES).astype(np.float32)
     cuts = equal_cuts(constants.CLIP_HOPS, n)
-    for fragment, piece in zip(cut_fragments(samples, cuts), _pieces(samples, cuts), strict=True):
+    for fragment, piece in zip(cut_fragments(samples, spans_between(cuts)), _pieces(samples, cuts), strict=True):
         assert np.array_equal(fragment, log_mel(piece))
-    for fragment, piece in zip(cut_fragments(samples, cuts, "trimmed"), _pieces(samples, cuts), strict=True):
+    for fragment, piece in zip(
+        cut_fragments(samples, spans_between(cuts), "trimmed"), _pieces(samples, cuts), strict=True
+    ):
         assert np.array_equal(fragment, log_mel(piece)[2:-2])
 
 
@@ -90,7 +108,7 @@ def test_no_sample_outside_a_fragment_leaves_a_trace_in_it(protocol, n, which, w
     changed = samples.copy()
     changed[outside[int(where * len(outside))]] += 100.0
     changed[[place for place in (first - 1, last) if 0 <= place < len(samples)]] -= 100.0
-    before, after = (cut_fragments(x, cuts, protocol)[which] for x in (samples, changed))
+    before, after = (cut_fragments(x, spans_between(cuts), protocol)[which] for x in (samples, changed))
     assert np.array_equal(before, after)
 
 
@@ -101,7 +119,7 @@ def test_overlapping_fragments_see_their_neighbours_and_all_frames_once(rng):
     samples = rng.standard_normal(constants.CLIP_HOPS * constants.HOP_SAMPLES).astype(np.float32)
     changed = samples.copy()
     changed[cuts[1] * constants.HOP_SAMPLES] += 1.0
-    before, after = (cut_fragments(x, cuts, "overlapping")[0] for x in (samples, changed))
+    before, after = (cut_fragments(x, spans_between(cuts), "overlapping")[0] for x in (samples, changed))
     assert np.array_equal(before[:-1], after[:-1]) and not np.array_equal(before[-1:], after[-1:])
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from djnet import baselines, metrics
 from djnet.annotations import read_sections
 from djnet.audio import load
-from djnet.cuts import PROTOCOLS, cut_fragments, fragment_mel
+from djnet.cuts import PROTOCOLS, cut_fragments, downbeat_hops, fragment_mel, spans_between
 from djnet.features import log_mel
 from djnet.ordering import best_order
 from djnet.puzzles import Edges, Puzzle, jigsaw, jigsaws, recording
@@ -38,7 +38,7 @@ def test_jigsaws_are_the_clips_of_the_split(records, segmentation, protocol):
     for puzzle in found:
         clip = clips[puzzle.id]
         cuts = clip.segmentations[f"{segmentation}/4"].cuts
-        expected = cut_fragments(clip.waveform, cuts, protocol)
+        expected = cut_fragments(clip.waveform, spans_between(cuts), protocol)
         assert (puzzle.track, puzzle.group) == (clip.track, clip.group)
         for place, (piece, mel) in enumerate(zip(puzzle.truth, expected, strict=True)):
             assert np.array_equal(puzzle.fragments[piece], mel)
@@ -52,8 +52,19 @@ def test_a_gap_shortens_the_pieces(records):
     clip = next(iter(records.read_clips("test")))
     whole, less = jigsaw(clip, "fixed", 3), jigsaw(clip, "fixed", 3, gap=5)
     assert [len(piece) - 10 for piece in whole.fragments] == [len(piece) for piece in less.fragments]
-    with pytest.raises(ValueError, match="A gap of 200 frames leaves nothing"):
+    with pytest.raises(ValueError, match="Too much is removed of"):
         jigsaw(clip, "fixed", 3, gap=200)
+
+
+def test_a_bar_removed_before_every_cut(records):
+    puzzles = list(jigsaws(records, "test", "downbeat", 3, bar_removed=True))
+    clips = {clip.id: clip for clip in records.read_clips("test")}
+    assert puzzles
+    for puzzle in puzzles:
+        clip = clips[puzzle.id]
+        cuts, downbeats = clip.segmentations["downbeat/3"].cuts, downbeat_hops(clip.beats, 0, len(clip.mel))
+        for piece, first, last in zip(puzzle.truth, cuts, cuts[1:], strict=False):
+            assert len(puzzle.fragments[piece]) == 1 + downbeats[downbeats < last][-1] - first
 
 
 def test_one_piece_is_no_puzzle():
