@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from djnet.cli import medley as command
+from djnet.cli import options
 from djnet.errors import UserError
 from djnet.medley import receipt
 
@@ -25,7 +26,7 @@ class Medley:
     text: str  # what the command prints
 
 
-def medley(songs: str | Path | Sequence[str | Path], output: str | Path, **options: Any) -> Medley:
+def medley(songs: str | Path | Sequence[str | Path], output: str | Path, **chosen: Any) -> Medley:
     """Make one piece of music out of songs: `djnet.medley(["a.mp3", "b.mp3"], "medley.mp3", total=120, force=True)`.
 
     Songs are files or folders. Options are those of `djnet medley --help`, with _ for -: `first="Opening"`,
@@ -34,14 +35,14 @@ def medley(songs: str | Path | Sequence[str | Path], output: str | Path, **optio
     songs = [songs] if isinstance(songs, (str, Path)) else list(songs)
     if not songs or not all(isinstance(song, (str, Path)) for song in songs):
         raise UserError("A medley needs songs: give paths of music files or folders.")
-    known = sorted({action.dest for action in command.parser()._actions} - _NOT_HERE)
-    if unknown := set(options) - set(known):
+    known = sorted({action.dest for action in options.medley()._actions} - _NOT_HERE)
+    if unknown := set(chosen) - set(known):
         raise UserError(f"A medley has no option {min(unknown)!r}; it has {', '.join(known)}.")
     path = Path(output).expanduser()
     said, complaint = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(complaint):
         try:
-            command.main([*_words(options), f"--output={path}", "--", *map(str, songs)])
+            command.main([*_words(chosen), f"--output={path}", "--", *map(str, songs)])
         except SystemExit as error:  # of the parser, for a value that it does not take
             raise UserError(complaint.getvalue().strip()) from error
     beside = receipt.files_beside(path)

@@ -10,7 +10,7 @@ import pytest
 import soundfile
 
 from djnet.annotations import read_sections
-from djnet.cli import main, medley
+from djnet.cli import main, medley, options
 from djnet.constants import SAMPLE_RATE_HZ
 from djnet.features import log_mel
 from djnet.files import locked
@@ -186,13 +186,13 @@ def test_lengths_and_settings(run, quickly, folder, tmp_path, capsys):
     [("300", 300), ("5:00", 300), ("20m", 1200), ("1:05:00", 3900), ("1h20m", 4800), ("1.5m", 90), ("90s", 90)],
 )
 def test_durations_may_be_written_as_people_do(word, seconds):
-    assert medley.duration(word) == seconds
+    assert options.duration(word) == seconds
 
 
 @pytest.mark.parametrize("word", ["", "0", "-3", "m", "5:xx", "nan", "inf", "1e9"])
 def test_what_is_no_duration(word):
     with pytest.raises(argparse.ArgumentTypeError, match="such as 300, 5:00 or 20m"):
-        medley.duration(word)
+        options.duration(word)
 
 
 def test_a_total_that_cannot_be_met_takes_the_nearest_and_says_so(run, folder, tmp_path, capsys):
