@@ -44,24 +44,27 @@ def join_windows(first: Any, last: Any, frames: int, maximum: Any = np.maximum) 
     return maximum(last - frames, first), first
 
 
-def fragment_mel(samples: np.ndarray, protocol: str = "centred") -> np.ndarray:
+def fragment_mel(samples: np.ndarray, protocol: str = "centred", window: str = "hamming") -> np.ndarray:
     """Features of a fragment that stands alone: float32 [N] -> float32 [T, 128]."""
     if protocol == "overlapping":
         raise ValueError("A fragment alone does not overlap with anything: transform the whole clip, then cut.")
     hops = len(samples) // HOP_SAMPLES
-    return log_mel(samples)[slice(*frame_range(0, hops, protocol))]
+    return log_mel(samples, window)[slice(*frame_range(0, hops, protocol))]
 
 
-def cut_fragments(samples: np.ndarray, cuts: np.ndarray, protocol: str = "centred", gap: int = 0) -> list[np.ndarray]:
+def cut_fragments(
+    samples: np.ndarray, cuts: np.ndarray, protocol: str = "centred", gap: int = 0, window: str = "hamming"
+) -> list[np.ndarray]:
     """Cut samples [N] at cuts [n + 1], in hops, without `gap` hops on each side of every cut: -> n of [t_i, 128]."""
     starts, ends = np.asarray(cuts)[:-1] + gap, np.asarray(cuts)[1:] - gap
     if (ends - starts).min() < SHORTEST_HOPS:
         raise ValueError(f"A fragment needs at least {SHORTEST_HOPS} hops; the cuts {list(cuts)} leave fewer.")
     if protocol == "overlapping":
-        mel = log_mel(samples)
+        mel = log_mel(samples, window)
         return [mel[slice(*frame_range(a, b, protocol))] for a, b in zip(starts, ends, strict=True)]
     return [
-        fragment_mel(samples[a * HOP_SAMPLES : b * HOP_SAMPLES], protocol) for a, b in zip(starts, ends, strict=True)
+        fragment_mel(samples[a * HOP_SAMPLES : b * HOP_SAMPLES], protocol, window)
+        for a, b in zip(starts, ends, strict=True)
     ]
 
 

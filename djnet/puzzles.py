@@ -13,7 +13,7 @@ import numpy as np
 from djnet import audio
 from djnet.annotations import SHORTEST_SECONDS, join_short, read_sections
 from djnet.constants import HOP_SAMPLES, SAMPLE_RATE_HZ
-from djnet.cuts import fragment_mel
+from djnet.cuts import cut_fragments, fragment_mel
 from djnet.features import log_mel
 from djnet.files import digest_json
 from djnet.records import Clip, Manifest
@@ -88,14 +88,20 @@ def same_audio(a: np.ndarray, b: np.ndarray) -> bool:
     return abs(len(a) - len(b)) <= 1 and bool(np.abs(a[:common] - b[:common]).mean() < SAME_AUDIO)
 
 
-def jigsaw(clip: Clip, segmentation: str, n: int, protocol: str = "centred", gap: int = 0) -> Puzzle:
-    """A clip cut into n pieces as its record says, without `gap` hops on each side of every cut."""
-    cuts = clip.segmentations[f"{segmentation}/{n}"].cuts
+def jigsaw(
+    clip: Clip, segmentation: str, n: int, protocol: str = "centred", gap: int = 0, window: str = "hamming"
+) -> Puzzle:
+    """A clip cut into n pieces as its record says.
+
+    clip, segmentation, n: which cuts of which clip.
+    protocol, window: of the features, see `cuts` and `features.log_mel`.
+    gap: hops that are left out on each side of every cut.
+    """
+    cuts, waveform = clip.segmentations[f"{segmentation}/{n}"].cuts, clip.waveform
     try:
-        fragments = clip.fragments(cuts, protocol, gap)
+        fragments = cut_fragments(waveform, cuts, protocol, gap, window)
     except ValueError as error:
         raise ValueError(f"A gap of {gap} frames leaves nothing of a piece of {clip.id!r}.") from error
-    waveform = clip.waveform
     edges = [Edges.of(waveform[(a + gap) * HOP_SAMPLES : (b - gap) * HOP_SAMPLES]) for a, b in itertools.pairwise(cuts)]
     return Puzzle.shuffled(clip.id, fragments, (), edges, clip.track, clip.group)
 
@@ -108,16 +114,17 @@ def jigsaws(
     protocol: str = "centred",
     gap: int = 0,
     limit: int = 1000,
+    window: str = "hamming",
 ) -> Iterator[Puzzle]:
     """Puzzles from the clips of a split; clips that cannot be cut this way are passed over.
 
     manifest, split: the records. Those are in the order of their hashes, so the first ones are a random choice.
-    segmentation, n, protocol, gap: as in `jigsaw`.
+    segmentation, n, protocol, gap, window: as in `jigsaw`.
     limit: at most so many puzzles.
     """
     clips = (clip for clip in manifest.read_clips(split) if f"{segmentation}/{n}" in clip.segmentations)
     for clip in itertools.islice(clips, limit):
-        yield jigsaw(clip, segmentation, n, protocol, gap)
+        yield jigsaw(clip, segmentation, n, protocol, gap, window)
 
 
 def find_recordings(folder: Path) -> list[tuple[Path, Path]]:
@@ -162,7 +169,9 @@ def corpus_hash(fingerprints: Sequence[list[Any]]) -> str:
     return digest_json(list(fingerprints))[:12]
 
 
-def recording(path: Path, annotation: Path, limit: int | None = None, protocol: str = "centred") -> Puzzle:
+def recording(
+    path: Path, annotation: Path, limit: int | None = None, protocol: str = "centred", window: str = "hamming"
+) -> Puzzle:
     """The annotated parts of one recording: the sections of a song (sequencing), or the clips of a medley.
 
     Parts shorter than a second are joined to a neighbour; with a limit, only the first ones play (the paper's ten).
@@ -181,9 +190,9 @@ def recording(path: Path, annotation: Path, limit: int | None = None, protocol: 
         last = len(samples) if part.end == float("inf") else min(len(samples), round(part.end * SAMPLE_RATE_HZ))
         spans.append((round(part.start * SAMPLE_RATE_HZ), last))
     if protocol == "overlapping":  # frames of the whole recording, each with the part that its centre lies in
-        mel = log_mel(samples)
+        mel = log_mel(samples, window)
         fragments = [mel[-(-first // HOP_SAMPLES) : -(-last // HOP_SAMPLES)] for first, last in spans]
     else:
-        fragments = [fragment_mel(samples[first:last], protocol) for first, last in spans]
+        fragments = [fragment_mel(samples[first:last], protocol, window) for first, last in spans]
     edges = [Edges.of(samples[first:last]) for first, last in spans]
     return Puzzle.shuffled(path.stem, fragments, [part.label for part in parts], edges)
