@@ -14,7 +14,7 @@ FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
-HERE = ("file:", "data:", "blob:")
+HERE = ("file:", "data:", "blob:", "http://127.0.0.1:")
 
 
 @contextmanager

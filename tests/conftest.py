@@ -67,7 +67,7 @@ def browser():
 
 @pytest.fixture
 def watched(browser):
-    """Open a page: `watched(path)`; at the end of the test nothing may have gone wrong or left the machine."""
+    """Open a page: `watched(path or address)`; at the end nothing may have gone wrong or left the machine."""
     contexts, wrong = [], []
 
     def open_page(path, **options):
@@ -77,7 +77,7 @@ def watched(browser):
         page.on("console", lambda message: wrong.extend([message.text] if message.type in ("error", "warning") else []))
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("request", lambda asked: wrong.extend([] if asked.url.startswith(HERE) else [asked.url]))
-        page.goto(path.as_uri())
+        page.goto(path if isinstance(path, str) else path.as_uri())
         return page
 
     yield open_page

@@ -19,7 +19,7 @@ _NOT_HERE = {"help", "songs", "output", "dry_run", "preview", "again"}
 class Medley:
     """A medley that was made."""
 
-    paths: list[Path]  # the music; receipt, cue sheet, table and picture
+    paths: list[Path]  # the music; receipt, cue sheet, table, picture and page
     plan: list[dict[str, Any]]  # for every part in its order: song, start and end in seconds, bars, key, bpm ...
     joins: list[dict[str, Any]]  # between them: kind, start and end in the medley, bars, stretch, reason
     scores: list[float]  # the network's, of every join
@@ -47,7 +47,8 @@ def medley(songs: str | Path | Sequence[str | Path], output: str | Path, **chose
             raise UserError(complaint.getvalue().strip()) from error
     beside = receipt.files_beside(path)
     facts = receipt.read_receipt(beside[0])
-    return Medley([path, *beside], facts["clips"], facts["joins"], facts["scores"], said.getvalue())
+    page = [] if options.get("no_page") else [path.with_suffix(".html")]
+    return Medley([path, *beside, *page], facts["clips"], facts["joins"], facts["scores"], said.getvalue())
 
 
 def _words(options: dict[str, Any]) -> list[str]:

@@ -23,6 +23,7 @@ from djnet.files import locked, remove_partial
 from djnet.medley import analysis, arrange, check, join_score, mix, receipt, tags
 from djnet.medley.search import Constraints
 from djnet.medley.transitions import RATE_HZ, Join
+from djnet.pages.medley import write_medley
 from djnet.rng import rng_for
 
 MOST_SONGS = 100
@@ -37,7 +38,7 @@ def main(arguments: Sequence[str]) -> int:
     """Arrange, render, check, and write everything."""
     given = options.medley().parse_args(arguments)
     output, cache = Path(given.output).expanduser(), Path(given.cache).expanduser()
-    _check_output(output, given.force or given.dry_run)
+    _check_output(output, given.force or given.dry_run, page=not given.no_page)
     with contextlib.nullcontext() if given.dry_run else locked(output):
         return _make(given, output, cache)
 
@@ -47,7 +48,7 @@ def _make(given: argparse.Namespace, output: Path, cache: Path) -> int:
     if not given.dry_run:
         remove_partial(output.parent)
     if given.again:
-        return _write(output, receipt.read_receipt(Path(given.again).expanduser()), given.preview)
+        return _write(output, receipt.read_receipt(Path(given.again).expanduser()), given)
     paths = find_songs(given.songs, cache, output)
     settings = read_settings(Path(given.settings).expanduser(), paths) if given.settings else {}
     arrange.validate(_constraints(given, paths), paths)  # before any song is analysed
@@ -79,7 +80,7 @@ def _make(given: argparse.Namespace, output: Path, cache: Path) -> int:
         return 0
     peak_db = _LOSSY_PEAK_DB if output.suffix.lower() in audio.LOSSY else mix.PEAK_DB
     made_from = receipt.make_receipt(arrangement, output.stem, given.bars, peak_db, given.network)
-    return _write(output, made_from, given.preview)
+    return _write(output, made_from, given)
 
 
 def find_songs(words: Sequence[str], cache: Path, output: Path) -> list[str]:
@@ -161,7 +162,7 @@ def load_network(name: str) -> join_score.Scorer:
         raise UserError(f"--network={name}: {error}") from error
 
 
-def _check_output(output: Path, force: bool) -> None:
+def _check_output(output: Path, force: bool, page: bool) -> None:
     """Refuse an output that cannot be written, before any work."""
     if output.suffix.lower() not in audio.WRITABLE:
         raise UserError(f"{output}: the ending says the format; there are {', '.join(audio.WRITABLE)}.")
@@ -169,13 +170,14 @@ def _check_output(output: Path, force: bool) -> None:
         raise UserError(f"{output}: there is no folder {output.parent}; make it first.")
     if not os.access(output.parent, os.W_OK):
         raise UserError(f"{output}: the folder {output.parent} cannot be written to.")
-    for path in (output, *receipt.files_beside(output)):
+    for path in (output, *receipt.files_beside(output), *[output.with_suffix(".html")] * page):
         if path.exists() and not force:
             raise UserError(f"{path}: is there already; choose another -o, or --force to write over it.")
 
 
-def _write(output: Path, made_from: dict[str, Any], preview: bool) -> int:
+def _write(output: Path, made_from: dict[str, Any], given: argparse.Namespace) -> int:
     """Render a receipt, check the result, write everything; -> exit code."""
+    preview = given.preview
     segments = receipt.read_segments(made_from)
     with tqdm(desc="render", total=len(segments), unit="song") as bar:
         made = mix.render(segments, made_from["bars"], made_from["peak_db"], bar.update)
@@ -192,6 +194,8 @@ def _write(output: Path, made_from: dict[str, Any], preview: bool) -> int:
     made = replace(made, samples=heard)
     checked = check.check(made)
     receipt.write_beside(output, made, made_from)
+    if not given.no_page:
+        write_medley(output.with_suffix(".html"), output, made, made_from, given.embed)
     print(text.check_text(checked, made.joins, names))
     print(shown(f"{output}: {text.clock(made.cuts[-1])}, {text.count(len(names), 'song')}."))
     return 0

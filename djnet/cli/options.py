@@ -26,7 +26,7 @@ settings for single songs, in a TOML file given with --settings:
   length = 20     # seconds; rounded to whole bars
 
 beside medley.wav: medley.json (a receipt, to make the same medley again), medley.cue (where each song begins),
-medley.csv (a table of songs and joins) and medley.png (a picture)."""
+medley.csv (a table of songs and joins), medley.png (a picture) and medley.html (a player with the time line)."""
 
 
 def medley() -> job.Parser:
@@ -49,6 +49,8 @@ def medley() -> job.Parser:
     add("--dry-run", action="store_true", help="print what would play, and stop")
     add("--preview", action="store_true", help="write only the joins, one after the other")
     add("--again", metavar="JSON", help="make the medley of this receipt again, byte for byte")
+    add("--no-page", action="store_true", help="leave out the page with the player")
+    add("--embed", action="store_true", help="put the music into the page too, to pass on one file")
     add = words.add_argument_group("length").add_argument
     add("--style", choices=STYLES, default="medley", help="medley: 16 s of each song; party: 75 s (default: medley)")
     add("--length", type=duration, metavar="TIME", help="how much of each song plays, about: 20, 0:45, 2m")
