@@ -47,7 +47,7 @@ def medley(songs: str | Path | Sequence[str | Path], output: str | Path, **chose
             raise UserError(complaint.getvalue().strip()) from error
     beside = receipt.files_beside(path)
     facts = receipt.read_receipt(beside[0])
-    page = [] if options.get("no_page") else [path.with_suffix(".html")]
+    page = [] if chosen.get("no_page") else [path.with_suffix(".html")]
     return Medley([path, *beside, *page], facts["clips"], facts["joins"], facts["scores"], said.getvalue())
 
 

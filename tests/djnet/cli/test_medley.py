@@ -129,8 +129,10 @@ def test_receipts_say_where_everything_is_and_render_the_same_bytes(run, quickly
     assert listed[-1].end == pytest.approx(seconds, abs=1e-3)
     assert [part.label for part in listed] == [Path(clip["song"]).stem for clip in content["clips"]]
     assert output.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+    assert 'src="medley.flac"' in output.with_suffix(".html").read_text()
 
-    run("--again", output.with_suffix(".json"), "-o", tmp_path / "copy.flac")
+    run("--again", output.with_suffix(".json"), "-o", tmp_path / "copy.flac", "--no-page")
+    assert not (tmp_path / "copy.html").exists()
     assert (tmp_path / "copy.flac").read_bytes() == output.read_bytes()
     assert (tmp_path / "copy.json").read_bytes() == output.with_suffix(".json").read_bytes()
 
