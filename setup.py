@@ -21,7 +21,7 @@ setup(
     python_requires=">=3.11",
     packages=find_packages(include=["djnet*"]),
     package_data={
-        "djnet": ["weights/*/*", "corpora/*.csv", "pages/static/*", "pages/templates/*"],
+        "djnet": ["weights/*/*", "networks/*.csv", "corpora/*.csv", "pages/static/*", "pages/templates/*"],
     },
     entry_points={"console_scripts": ["djnet = djnet.cli.main:main"]},
     install_requires=[

@@ -44,12 +44,12 @@ def join_windows(first: Any, last: Any, frames: int, maximum: Any = np.maximum) 
     return maximum(last - frames, first), first
 
 
-def fragment_mel(samples: np.ndarray, protocol: str = "centred") -> np.ndarray:
+def fragment_mel(samples: np.ndarray, protocol: str = "centred", window: str = "hamming") -> np.ndarray:
     """Features of a fragment that stands alone: float32 [N] -> float32 [T, 128]."""
     if protocol == "overlapping":
         raise ValueError("A fragment alone does not overlap with anything: transform the whole clip, then cut.")
     hops = len(samples) // HOP_SAMPLES
-    return log_mel(samples)[slice(*frame_range(0, hops, protocol))]
+    return log_mel(samples, window)[slice(*frame_range(0, hops, protocol))]
 
 
 def spans_between(cuts: np.ndarray, gap: int = 0) -> np.ndarray:
@@ -63,14 +63,16 @@ def without_last_bars(spans: np.ndarray, downbeats: np.ndarray) -> np.ndarray:
     return np.stack([spans[:, 0], np.where(before >= 0, downbeats[before], spans[:, 0])], axis=1)
 
 
-def cut_fragments(samples: np.ndarray, spans: np.ndarray, protocol: str = "centred") -> list[np.ndarray]:
+def cut_fragments(
+    samples: np.ndarray, spans: np.ndarray, protocol: str = "centred", window: str = "hamming"
+) -> list[np.ndarray]:
     """Fragments of samples [N] from hop to hop, int [n, 2]: -> n of float32 [t_i, 128]."""
     if (spans[:, 1] - spans[:, 0]).min() < SHORTEST_HOPS:
         raise ValueError(f"A fragment needs at least {SHORTEST_HOPS} hops; {spans.tolist()} leave fewer.")
     if protocol == "overlapping":
-        mel = log_mel(samples)
+        mel = log_mel(samples, window)
         return [mel[slice(*frame_range(a, b, protocol))] for a, b in spans]
-    return [fragment_mel(samples[a * HOP_SAMPLES : b * HOP_SAMPLES], protocol) for a, b in spans]
+    return [fragment_mel(samples[a * HOP_SAMPLES : b * HOP_SAMPLES], protocol, window) for a, b in spans]
 
 
 def equal_cuts(hops: int, n: int) -> np.ndarray:

@@ -12,7 +12,7 @@ from djnet import constants
 from djnet.augmentation import change_timbre, mask_spectrogram
 from djnet.constants import HOP_SAMPLES, MEL_BINS
 from djnet.cuts import downbeat_cuts, downbeat_hops, frame_range, join_windows, require_protocol
-from djnet.features import HALF_WINDOW, hamming_window, mel_filters
+from djnet.features import HALF_WINDOW, analysis_window, mel_filters
 from djnet.records import FULL_SCALE, Manifest
 from djnet.rng import rng_for
 
@@ -168,7 +168,7 @@ def _edge_frames(edges: tf.Tensor, scale: tf.Tensor) -> tf.Tensor:
     """
     samples = tf.cast(edges, tf.float32) * (scale / FULL_SCALE)[:, None, None, None]
     windows = [tf.gather(samples[:, :, side], places, axis=2) for side, places in enumerate((_BEGINNING, _END))]
-    spectrum = tf.signal.rfft(tf.concat(windows, axis=2) * hamming_window())
+    spectrum = tf.signal.rfft(tf.concat(windows, axis=2) * analysis_window())
     power = tf.square(tf.math.real(spectrum)) + tf.square(tf.math.imag(spectrum))
     return tf.math.log1p(constants.LOG_GAIN * tf.matmul(power, mel_filters().T))
 

@@ -18,8 +18,8 @@ SHORTEST_SAMPLES = HALF_WINDOW + 1  # fewer cannot be mirrored
 _BLOCK_FRAMES = 64
 
 
-def log_mel(samples: np.ndarray) -> np.ndarray:
-    """Log-mel spectrogram: float32 [N] -> float32 [T, 128], T = 1 + N // 512.
+def log_mel(samples: np.ndarray, window: str = "hamming") -> np.ndarray:
+    """Log-mel spectrogram: float32 [N] -> float32 [T, 128], T = 1 + N // 512; the release has a "hann" window.
 
     Frame t is centred on sample 512 t and sees the 2,048 samples around it. Beyond both ends the samples are mirrored
     (as librosa does by default), so the features of a fragment are a function of its own samples and of no others.
@@ -33,7 +33,7 @@ def log_mel(samples: np.ndarray) -> np.ndarray:
     power, imaginary = np.empty((2, _BLOCK_FRAMES, HALF_WINDOW + 1), np.float32)
     for first in range(0, len(windows), _BLOCK_FRAMES):
         count = min(_BLOCK_FRAMES, len(windows) - first)
-        np.multiply(windows[first : first + count], hamming_window(), out=block[:count])
+        np.multiply(windows[first : first + count], analysis_window(window), out=block[:count])
         spectrum = scipy.fft.rfft(block)
         np.square(spectrum.real, out=power)
         np.square(spectrum.imag, out=imaginary)
@@ -49,9 +49,9 @@ def log_mel(samples: np.ndarray) -> np.ndarray:
 
 
 @cache
-def hamming_window() -> np.ndarray:
-    """The paper's Hamming window, periodic as usual in a spectrogram: float32 [2048]."""
-    return scipy.signal.get_window("hamming", WINDOW_SAMPLES).astype(np.float32)
+def analysis_window(name: str = "hamming") -> np.ndarray:
+    """The paper's Hamming window or another by its name, periodic as usual in a spectrogram: float32 [2048]."""
+    return scipy.signal.get_window(name, WINDOW_SAMPLES).astype(np.float32)
 
 
 @cache

@@ -1,6 +1,7 @@
-"""Trained networks, ready to score fragments: those shipped with the package, or a run folder of one's own.
+"""Trained networks, ready to score fragments: those shipped with the package, a run folder, or the authors' checkpoint.
 
-Shipped networks run in NumPy (weights.npz). A run folder that has only best.keras needs TensorFlow.
+Shipped networks run in NumPy (weights.npz). A run folder that has only best.keras and a checkpoint of
+TensorFlow 1 need TensorFlow.
 """
 
 import contextlib
@@ -48,6 +49,7 @@ class Scorer:
     std: np.ndarray
     protocol: str = "centred"  # that it was trained with
     folder: Path | None = None  # that it was read from
+    window: str = "hamming"  # of its features
 
     @cached_property
     def model(self) -> "keras.Model":
@@ -60,11 +62,12 @@ class Scorer:
         """How well each fragment follows each other one: n files or log-mels [t_i, 128] -> float32 [n, n], in [0, 1].
 
         Row a, column b holds the probability that b follows a; the diagonal is 0. Log-mels are those of
-        `features.log_mel`; a network that was trained without the frames at the edges does not get them.
+        `features.log_mel` with the scorer's window; a network that was trained without the frames at the edges does
+        not get them.
         """
         if isinstance(fragments, (str, Path)) or not len(fragments):
             raise UserError("There is nothing to score: give a list of music files or of log-mels [frames, 128].")
-        mels = [_as_mel(fragment, number) for number, fragment in enumerate(fragments)]
+        mels = [_as_mel(fragment, number, self.window) for number, fragment in enumerate(fragments)]
         if self.protocol == "trimmed":
             mels = [mel[slice(*frame_range(0, len(mel) - 1, "trimmed"))] for mel in mels]
         if isinstance(self.network, inference.Sen):
@@ -80,11 +83,11 @@ class Scorer:
         return best_order(self.scores(fragments), first, last)
 
 
-def _as_mel(fragment: Fragment, number: int) -> np.ndarray:
+def _as_mel(fragment: Fragment, number: int, window: str) -> np.ndarray:
     """The log-mel [t, 128] of a fragment; a UserError says what is wrong with it."""
     if isinstance(fragment, (str, Path)):
         samples = audio.load(fragment)
-        mel = log_mel(samples) if len(samples) >= SHORTEST_SAMPLES else np.zeros((0, MEL_BINS), np.float32)
+        mel = log_mel(samples, window) if len(samples) >= SHORTEST_SAMPLES else np.zeros((0, MEL_BINS), np.float32)
         named = str(fragment)
     else:
         mel, named = np.asarray(fragment), f"Fragment {number}"
@@ -109,12 +112,19 @@ def names() -> list[str]:
 
 
 def load(name: str | Path) -> Scorer:
-    """A shipped network by its name, such as "sen-downbeat", or the best weights of a run folder by its path."""
+    """A shipped network by its name, such as "sen-downbeat", or by a folder's path: a run's, or a checkpoint's.
+
+    A checkpoint is that of the paper's authors, in TensorFlow 1: `networks/release.py`.
+    """
     folder = WEIGHTS / name if name in names() else Path(name).expanduser()
     weights = [folder / file for file in ("weights.npz", "best.keras") if (folder / file).exists()]
+    if not (folder / "run.json").exists() and any(folder.glob("*.index")):
+        return _load_release(folder)
     if not weights or not (folder / "run.json").exists():
         shipped = ", ".join(names()) or "none"
-        raise FileNotFoundError(f"{name} is neither a network of the package ({shipped}) nor a folder of a run.")
+        raise FileNotFoundError(
+            f"{name} is neither a network of the package ({shipped}) nor a folder of a run or of a checkpoint."
+        )
     path = folder / "run.json"
     facts = read_json(path, {})
     if "mean" not in facts:
@@ -124,6 +134,15 @@ def load(name: str | Path) -> Scorer:
     protocol = {"isolated": "trimmed"}.get(facts["run"]["protocol"], facts["run"]["protocol"])
     network = read_network(weights[0]) if weights[0].suffix == ".npz" else read_model(weights[0])
     return Scorer(network, mean, std, protocol, folder)
+
+
+def _load_release(folder: Path) -> Scorer:
+    """The network of the paper's authors from their checkpoint."""
+    try:
+        from djnet.networks import release
+    except ModuleNotFoundError as error:
+        raise ModelError(f"{folder} needs {error.name}, which is not installed: pip install 'djnet[train]'") from error
+    return Scorer(release.read(folder), *release.moments(), "centred", folder, release.WINDOW)
 
 
 def _check_sizes(path: Path) -> None:

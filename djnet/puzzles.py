@@ -90,21 +90,27 @@ def same_audio(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def jigsaw(
-    clip: Clip, segmentation: str, n: int, protocol: str = "centred", gap: int = 0, bar_removed: bool = False
+    clip: Clip,
+    segmentation: str,
+    n: int,
+    protocol: str = "centred",
+    gap: int = 0,
+    window: str = "hamming",
+    bar_removed: bool = False,
 ) -> Puzzle:
     """A clip cut into n pieces as its record says; a ValueError if so much is removed that nothing is left of a piece.
 
-    clip, segmentation, n: the record, and which of its cuts.
-    protocol: what the frames next to a cut see, one of `cuts.PROTOCOLS`.
-    gap: hops that are removed on each side of every cut.
-    bar_removed: also remove the bar before every cut.
+    clip, segmentation, n: which cuts of which clip.
+    protocol, window: of the features, see `cuts` and `features.log_mel`.
+    gap: hops that are left out on each side of every cut.
+    bar_removed: also leave out the bar before every cut.
     """
     spans = spans_between(clip.segmentations[f"{segmentation}/{n}"].cuts, gap)
     if bar_removed:
         spans = without_last_bars(spans, downbeat_hops(clip.beats, 0, len(clip.mel)))
     waveform = clip.waveform
     try:
-        fragments = cut_fragments(waveform, spans, protocol)
+        fragments = cut_fragments(waveform, spans, protocol, window)
     except ValueError as error:
         raise ValueError(f"Too much is removed of {clip.id!r}: {error}") from error
     edges = [Edges.of(waveform[a * HOP_SAMPLES : b * HOP_SAMPLES]) for a, b in spans]
@@ -119,21 +125,22 @@ def jigsaws(
     protocol: str = "centred",
     gap: int = 0,
     limit: int = 1000,
+    window: str = "hamming",
     bar_removed: bool = False,
 ) -> Iterator[Puzzle]:
     """Puzzles from the clips of a split; clips that cannot be cut this way are passed over.
 
     manifest, split: the records. Those are in the order of their hashes, so the first ones are a random choice.
-    segmentation, n, protocol, gap, bar_removed: as in `jigsaw`.
+    segmentation, n, protocol, gap, window, bar_removed: as in `jigsaw`.
     limit: at most so many puzzles.
     """
     clips = (clip for clip in manifest.read_clips(split) if f"{segmentation}/{n}" in clip.segmentations)
     for clip in itertools.islice(clips, limit):
         if not bar_removed:
-            yield jigsaw(clip, segmentation, n, protocol, gap)
+            yield jigsaw(clip, segmentation, n, protocol, gap, window)
             continue
         with contextlib.suppress(ValueError):  # a piece of a single bar
-            yield jigsaw(clip, segmentation, n, protocol, gap, bar_removed)
+            yield jigsaw(clip, segmentation, n, protocol, gap, window, bar_removed)
 
 
 def find_recordings(folder: Path) -> list[tuple[Path, Path]]:
@@ -178,7 +185,9 @@ def corpus_hash(fingerprints: Sequence[list[Any]]) -> str:
     return digest_json(list(fingerprints))[:12]
 
 
-def recording(path: Path, annotation: Path, limit: int | None = None, protocol: str = "centred") -> Puzzle:
+def recording(
+    path: Path, annotation: Path, limit: int | None = None, protocol: str = "centred", window: str = "hamming"
+) -> Puzzle:
     """The annotated parts of one recording: the sections of a song (sequencing), or the clips of a medley.
 
     Parts shorter than a second are joined to a neighbour; with a limit, only the first ones play (the paper's ten).
@@ -197,9 +206,9 @@ def recording(path: Path, annotation: Path, limit: int | None = None, protocol: 
         last = len(samples) if part.end == float("inf") else min(len(samples), round(part.end * SAMPLE_RATE_HZ))
         spans.append((round(part.start * SAMPLE_RATE_HZ), last))
     if protocol == "overlapping":  # frames of the whole recording, each with the part that its centre lies in
-        mel = log_mel(samples)
+        mel = log_mel(samples, window)
         fragments = [mel[-(-first // HOP_SAMPLES) : -(-last // HOP_SAMPLES)] for first, last in spans]
     else:
-        fragments = [fragment_mel(samples[first:last], protocol) for first, last in spans]
+        fragments = [fragment_mel(samples[first:last], protocol, window) for first, last in spans]
     edges = [Edges.of(samples[first:last]) for first, last in spans]
     return Puzzle.shuffled(path.stem, fragments, [part.label for part in parts], edges)

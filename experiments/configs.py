@@ -121,7 +121,10 @@ class Run:
     def hash(self) -> str:
         """A short hash of everything that changes the weights but the seed."""
         values = {name: value for name, value in self.to_json().items() if name != "seed"}
-        return digest_json(values | {"network": asdict(self.network)})[:8]
+        network = asdict(self.network)
+        if network["pool_edges"] == "end":  # newer than the first runs, which keep their names
+            del network["pool_edges"]
+        return digest_json(values | {"network": network})[:8]
 
     def differences(self, other: "Run") -> str:
         """In words, how this run was trained otherwise than another one; empty if they differ in the seed only."""

@@ -150,7 +150,7 @@ class Evaluation:
             return self._recorded(cell.game)
         _, cut, n, gap = cell.group
         hops = 0 if gap == BAR else seconds_to_hops(float(gap))
-        puzzles = list(jigsaws(self._test, "test", cut, n, self._protocol, hops, self._limit, gap == BAR))
+        puzzles = list(jigsaws(self._test, "test", cut, n, self._protocol, hops, self._limit, bar_removed=gap == BAR))
         corpus = self._test.content["corpus"]
         reason = "" if puzzles else f"no test clips for {cut} cuts, n = {n}"
         return Game(puzzles, corpus["name"], corpus["hash"][:12], reason)

@@ -16,6 +16,7 @@ from djnet.corpora import Corpus, synthetic
 from djnet.records import Manifest
 from preprocessing.build import build
 from preprocessing.clips import Settings
+from tests.browser import HERE, chromium
 
 SONGS = 12
 settings.register_profile("djnet", deadline=None, suppress_health_check=[HealthCheck.too_slow])  # for busy machines
@@ -56,6 +57,33 @@ def write_tone(rng):
         return path
 
     return write
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture
+def watched(browser):
+    """Open a page: `watched(path or address)`; at the end nothing may have gone wrong or left the machine."""
+    contexts, wrong = [], []
+
+    def open_page(path, **options):
+        context = browser.new_context(**{"viewport": {"width": 1100, "height": 900}} | options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: wrong.extend([message.text] if message.type in ("error", "warning") else []))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("request", lambda asked: wrong.extend([] if asked.url.startswith(HERE) else [asked.url]))
+        page.goto(path if isinstance(path, str) else path.as_uri())
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert wrong == []
 
 
 @pytest.fixture(scope="session")

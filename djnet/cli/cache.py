@@ -1,13 +1,10 @@
 """What djnet keeps on disk, and how to remove it: `djnet cache`, `djnet cache clear --older-than 90d`."""
 
-import argparse
-import re
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from djnet.cli import job
-from djnet.cli.medley import CACHE
+from djnet.cli import options
 from djnet.cli.text import count, table
 
 # The folders of the cache, the only ones that are ever cleared.
@@ -26,16 +23,7 @@ _DAY_SECONDS = 86_400
 
 def main(arguments: Sequence[str]) -> int:
     """Show the cache, or clear it."""
-    parser = job.Parser(
-        prog="djnet cache",
-        description="Shows what djnet keeps on disk, and removes it. All of it is made or fetched again when needed.",
-    )
-    parser.add_argument("action", nargs="?", choices=("show", "clear"), default="show", help="default: show")
-    parser.add_argument(
-        "--older-than", type=_days, default=0.0, metavar="DAYS", help="clear only what was not used for so long: 90d"
-    )
-    parser.add_argument("--cache", type=Path, default=Path(CACHE), help=f"folder of the cache (default: {CACHE})")
-    given = parser.parse_args(arguments)
+    given = options.cache().parse_args(arguments)
     cache = given.cache.expanduser()
     if given.action == "clear":
         print(f"Removed {_amount(clear(cache, given.older_than))} from {cache}.")
@@ -66,13 +54,6 @@ def clear(cache: Path, days: float = 0.0) -> list[int]:
 
 def _files(folder: Path) -> Iterator[Path]:
     yield from (path for path in sorted(folder.rglob("*")) if path.is_symlink() or path.is_file())
-
-
-def _days(text: str) -> float:
-    number = re.fullmatch(r"(\d+(?:\.\d+)?)d?", text)
-    if number is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of days, such as 90d")
-    return float(number[1])
 
 
 def _amount(sizes: Sequence[int]) -> str:

@@ -8,9 +8,9 @@ import platform
 import sys
 
 import djnet
-from djnet.cli import job
+from djnet.cli import job, options
 
-# Each is a module djnet.cli.NAME with `main(arguments)`, imported when it is used.
+# Each is a module djnet.cli.NAME with `main(arguments)`, imported when it is used, and a parser in cli/options.py.
 COMMANDS = {
     "medley": "one piece of music out of a folder of songs",
     "order": "the order in which songs or clips follow each other best, and the scores",
@@ -41,6 +41,7 @@ def main(arguments: list[str] | None = None) -> None:
     elif given.command is None:
         parser.print_help()
     else:
+        options.PARSERS[given.command]().parse_args(words[1:])  # --help and mistakes end here, before slow imports
         sys.exit(job.guarded(importlib.import_module(f"djnet.cli.{given.command}").main, words[1:]))
 
 

@@ -3,7 +3,6 @@
 import argparse
 import contextlib
 import os
-import re
 import sys
 import tomllib
 from collections.abc import Sequence
@@ -17,16 +16,16 @@ from tqdm import tqdm
 
 import djnet
 from djnet import audio
-from djnet.cli import job, text
+from djnet.cli import job, options, text
 from djnet.corpora import folder, free, playlists
 from djnet.errors import UserError, shown
 from djnet.files import locked, remove_partial
 from djnet.medley import analysis, arrange, check, join_score, mix, receipt, tags
 from djnet.medley.search import Constraints
 from djnet.medley.transitions import RATE_HZ, Join
+from djnet.pages.medley import write_medley
 from djnet.rng import rng_for
 
-CACHE = "~/.cache/djnet"
 MOST_SONGS = 100
 _FREE_SONGS = 10
 _LOSSY_PEAK_DB = -2.5  # lossy encoders overshoot
@@ -34,72 +33,12 @@ _PREVIEW_SECONDS = 4.0  # on each side of a join
 _PAUSE_SECONDS = 0.6
 _TOTAL_TOLERANCE = 0.05  # of a total length, that nobody minds
 
-STYLES = {"medley": 16.0, "party": 75.0}  # seconds of each song
-
-EPILOG = """\
-examples:
-  djnet medley songs/ -o medley.wav
-  djnet medley songs/ -o party.mp3 --total 5:00 --first "Opening" --last "Good Night"
-  djnet medley songs/ -o medley.wav --dry-run      print what would play, without making it
-  djnet medley songs/ -o joins.wav --preview       hear only the joins
-  djnet medley --again medley.json -o copy.wav     make the same medley once more
-
-settings for single songs, in a TOML file given with --settings:
-  ["Opening.mp3"]
-  start = 62.5    # seconds into the song; moved to the nearest downbeat
-  length = 20     # seconds; rounded to whole bars
-
-beside medley.wav: medley.json (a receipt, to make the same medley again), medley.cue (where each song begins),
-medley.csv (a table of songs and joins) and medley.png (a picture)."""
-
-
-def parser() -> argparse.ArgumentParser:
-    """The command line."""
-    words = job.Parser(
-        prog="djnet medley",
-        description="Makes one piece of music out of many songs: chooses a typical part of each song, puts the parts\n"
-        "in the order in which they follow each other best, and joins them on the beat.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add = words.add_argument
-    add(
-        "songs",
-        nargs="*",
-        help="folders, files (wav, flac, mp3, m4a ...) or playlists (m3u, pls); if none, free recordings are used",
-    )
-    add("-o", "--output", default="medley.wav", help="file to write: wav, flac, ogg or mp3 (default: medley.wav)")
-    add("--force", action="store_true", help="overwrite existing files")
-    add("--dry-run", action="store_true", help="print what would play, and stop")
-    add("--preview", action="store_true", help="write only the joins, one after the other")
-    add("--again", metavar="JSON", help="make the medley of this receipt again, byte for byte")
-    add = words.add_argument_group("length").add_argument
-    add("--style", choices=STYLES, default="medley", help="medley: 16 s of each song; party: 75 s (default: medley)")
-    add("--length", type=duration, metavar="TIME", help="how much of each song plays, about: 20, 0:45, 2m")
-    add("--total", type=duration, metavar="TIME", help="how long it all is, about: 300, 5:00, 20m; replaces --length")
-    add("--bars", type=int, choices=range(5), default=2, help="length of a cross-fade, at most (default: 2); 0: cuts")
-    add("--settings", metavar="TOML", help="start and length of single songs, see below")
-    add = words.add_argument_group("order", "SONG, A and B are file names or titles, or parts of them").add_argument
-    add("--first", metavar="SONG", help="song to begin with")
-    add("--last", metavar="SONG", help="song to end with")
-    add("--before", nargs=2, action="append", default=[], metavar=("A", "B"), help="A plays before B; may be repeated")
-    add("--order", choices=join_score.WEIGHTS, default="mix",
-        help="what makes a good join: all that is heard (mix, the default), SEN alone, or tempo alone")  # fmt: skip
-    add("--keep-order", action="store_true", help="keep songs in the order given, and files of a folder sorted by name")
-    add("--drop-worst", type=int, default=0, metavar="K", help="leave out the K songs that fit worst")
-    add = words.add_argument_group("advanced").add_argument
-    add("--network", default="sen-downbeat", help="name of shipped weights, or folder of a trained run")
-    add("--candidates", type=int, choices=range(1, 6), default=3, help="parts of each song to choose from (default: 3)")
-    add("--workers", type=int, default=os.cpu_count() or 1, help="songs analysed at once (default: one a CPU)")
-    add("--cache", default=CACHE, help=f"folder where analysed songs are kept (default: {CACHE})")
-    return words
-
 
 def main(arguments: Sequence[str]) -> int:
     """Arrange, render, check, and write everything."""
-    given = parser().parse_args(arguments)
+    given = options.medley().parse_args(arguments)
     output, cache = Path(given.output).expanduser(), Path(given.cache).expanduser()
-    _check_output(output, given.force or given.dry_run)
+    _check_output(output, given.force or given.dry_run, page=not given.no_page)
     with contextlib.nullcontext() if given.dry_run else locked(output):
         return _make(given, output, cache)
 
@@ -109,7 +48,7 @@ def _make(given: argparse.Namespace, output: Path, cache: Path) -> int:
     if not given.dry_run:
         remove_partial(output.parent)
     if given.again:
-        return _write(output, receipt.read_receipt(Path(given.again).expanduser()), given.preview)
+        return _write(output, receipt.read_receipt(Path(given.again).expanduser()), given)
     paths = find_songs(given.songs, cache, output)
     settings = read_settings(Path(given.settings).expanduser(), paths) if given.settings else {}
     arrange.validate(_constraints(given, paths), paths)  # before any song is analysed
@@ -126,11 +65,11 @@ def _make(given: argparse.Namespace, output: Path, cache: Path) -> int:
     constraints = _constraints(given, left)
     arrange.validate(constraints, left)
     settings = {left.index(paths[i]): values for i, values in settings.items() if paths[i] in left}
-    options = arrange.Options(
-        given.length or STYLES[given.style], given.total, given.bars, given.candidates, settings, given.order
+    wishes = arrange.Options(
+        given.length or options.STYLES[given.style], given.total, given.bars, given.candidates, settings, given.order
     )
     print(f"score: up to {given.candidates} parts of {text.count(len(songs), 'song')}", file=sys.stderr)
-    arrangement = arrange.arrange(songs, load_network(given.network), constraints, options)
+    arrangement = arrange.arrange(songs, load_network(given.network), constraints, wishes)
     print(text.arrangement_text(arrangement, songs))
     if given.total and abs(arrangement.seconds - given.total) > _TOTAL_TOLERANCE * given.total:
         print(
@@ -141,7 +80,7 @@ def _make(given: argparse.Namespace, output: Path, cache: Path) -> int:
         return 0
     peak_db = _LOSSY_PEAK_DB if output.suffix.lower() in audio.LOSSY else mix.PEAK_DB
     made_from = receipt.make_receipt(arrangement, output.stem, given.bars, peak_db, given.network)
-    return _write(output, made_from, given.preview)
+    return _write(output, made_from, given)
 
 
 def find_songs(words: Sequence[str], cache: Path, output: Path) -> list[str]:
@@ -223,7 +162,7 @@ def load_network(name: str) -> join_score.Scorer:
         raise UserError(f"--network={name}: {error}") from error
 
 
-def _check_output(output: Path, force: bool) -> None:
+def _check_output(output: Path, force: bool, page: bool) -> None:
     """Refuse an output that cannot be written, before any work."""
     if output.suffix.lower() not in audio.WRITABLE:
         raise UserError(f"{output}: the ending says the format; there are {', '.join(audio.WRITABLE)}.")
@@ -231,13 +170,14 @@ def _check_output(output: Path, force: bool) -> None:
         raise UserError(f"{output}: there is no folder {output.parent}; make it first.")
     if not os.access(output.parent, os.W_OK):
         raise UserError(f"{output}: the folder {output.parent} cannot be written to.")
-    for path in (output, *receipt.files_beside(output)):
+    for path in (output, *receipt.files_beside(output), *[output.with_suffix(".html")] * page):
         if path.exists() and not force:
             raise UserError(f"{path}: is there already; choose another -o, or --force to write over it.")
 
 
-def _write(output: Path, made_from: dict[str, Any], preview: bool) -> int:
+def _write(output: Path, made_from: dict[str, Any], given: argparse.Namespace) -> int:
     """Render a receipt, check the result, write everything; -> exit code."""
+    preview = given.preview
     segments = receipt.read_segments(made_from)
     with tqdm(desc="render", total=len(segments), unit="song") as bar:
         made = mix.render(segments, made_from["bars"], made_from["peak_db"], bar.update)
@@ -254,6 +194,8 @@ def _write(output: Path, made_from: dict[str, Any], preview: bool) -> int:
     made = replace(made, samples=heard)
     checked = check.check(made)
     receipt.write_beside(output, made, made_from)
+    if not given.no_page:
+        write_medley(output.with_suffix(".html"), output, made, made_from, given.embed)
     print(text.check_text(checked, made.joins, names))
     print(shown(f"{output}: {text.clock(made.cuts[-1])}, {text.count(len(names), 'song')}."))
     return 0
@@ -267,15 +209,3 @@ def _joins_only(samples: np.ndarray, joins: Sequence[Join]) -> np.ndarray:
         first, last = (max(0.0, join.start - _PREVIEW_SECONDS), join.end + _PREVIEW_SECONDS)
         pieces += [samples[round(first * RATE_HZ) : round(last * RATE_HZ)], pause]
     return np.concatenate(pieces) if pieces else samples
-
-
-def duration(word: str) -> float:
-    """Seconds from 300, 5:00, 1:05:00, 5m, 1h20m or 90s."""
-    numbers = re.fullmatch(r"(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)", word) or re.fullmatch(
-        r"(?:(\d+)h)?(?:(\d+(?:\.\d+)?)m(?:in)?)?(?:(\d+(?:\.\d+)?)s?)?", word.strip().lower()
-    )
-    hours, minutes, seconds = (float(number or 0) for number in numbers.groups()) if numbers else (0.0, 0.0, 0.0)
-    value = 3600 * hours + 60 * minutes + seconds
-    if value <= 0:
-        raise argparse.ArgumentTypeError(f"write seconds, minutes or both, such as 300, 5:00 or 20m, not {word!r}")
-    return value

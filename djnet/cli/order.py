@@ -7,7 +7,7 @@ import numpy as np
 from tqdm import tqdm
 
 from djnet import audio
-from djnet.cli import job, text
+from djnet.cli import options, text
 from djnet.cli.medley import load_network, number_of
 from djnet.constants import WINDOW_SAMPLES
 from djnet.corpora import playlists
@@ -18,16 +18,7 @@ from djnet.ordering import EXACT_LIMIT, best_order, top_orders
 
 def main(arguments: Sequence[str]) -> int:
     """Score all pairs, print the best order and the matrix."""
-    parser = job.Parser(
-        prog="djnet order",
-        description="Says in which order music files follow each other best when each is played whole. "
-        "(`djnet medley` chooses the best parts of songs and joins them.)",
-    )
-    parser.add_argument("files", nargs="+", help="two or more music files, clips or whole songs; or playlists of them")
-    parser.add_argument("--network", default="sen-downbeat", help="name of shipped weights, or folder of a trained run")
-    parser.add_argument("--first", metavar="FILE", help="file that must come first")
-    parser.add_argument("--last", metavar="FILE", help="file that must come last")
-    given = parser.parse_args(arguments)
+    given = options.order().parse_args(arguments)
     mels = _mels(given.files)
     files = list(mels)
     if len(files) < 2:

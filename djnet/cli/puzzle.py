@@ -4,7 +4,6 @@ Writes one page that holds everything and opens from disk. Of a long song the li
 that --start names.
 """
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import numpy as np
 
 import djnet
 from djnet import audio, constants
-from djnet.cli import job
+from djnet.cli import options
 from djnet.cuts import equal_cuts
 from djnet.downbeats.madmom import MadmomMissingError
 from djnet.downbeats.tracker import ANALYSIS_RATE_HZ, track
@@ -24,7 +23,7 @@ from djnet.records import Clip, quantised
 
 def main(argv: Sequence[str]) -> None:
     """Write the page and say where it is."""
-    given = _parse(argv)
+    given = options.puzzle().parse_args(argv)
     song, path = given.song, given.output or Path(f"{given.song.stem}-puzzle.html")
     if path.exists() and not given.force:
         raise UserError(f"{path} is there already: choose another name with -o, or add --force.")
@@ -39,17 +38,6 @@ def main(argv: Sequence[str]) -> None:
         raise UserError(f"--start={start:g}: {song} has 24 s from 0 up to {latest:.1f} s, not from there.")
     write_puzzle(path, song, read_clip(song, start), given.cut, given.n)
     print(shown(f"{song}, from {start:.1f} s, in {given.n} pieces -> {path}"))
-
-
-def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = job.Parser(prog="djnet puzzle", description="Turns a song into a puzzle to play in a browser.")
-    parser.add_argument("song", type=Path, help="a music file: wav, flac, ogg, opus, mp3 or aiff")
-    parser.add_argument("-n", type=int, default=6, choices=puzzles.SIZES, help="how many pieces (6)")
-    parser.add_argument("-o", "--output", type=Path, help="the page to write (SONG-puzzle.html)")
-    parser.add_argument("--start", type=float, help="second of the song to begin at (the liveliest 24 s)")
-    parser.add_argument("--cut", choices=("downbeat", "fixed"), default="downbeat", help="where (at downbeats)")
-    parser.add_argument("--force", action="store_true", help="write over a page that is there already")
-    return parser.parse_args(argv)
 
 
 def liveliest(song: Path) -> float:

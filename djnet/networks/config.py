@@ -1,4 +1,4 @@
-"""The size and the details of a network, and the two presets. No TensorFlow is needed to read them."""
+"""The size and the details of a network, and the three presets. No TensorFlow is needed to read them."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -8,6 +8,7 @@ from djnet import constants
 NAMES = ("sen", "sn", "cin", "ccsn", "tsn", "opn")
 POOLINGS = ("mean", "max", "std")
 EDGES = ("zeros", "repeated")
+POOL_EDGES = ("end", "both")
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class NetworkConfig:
     convnet_size: int = 3
     pool: int = 3
     pool_last: bool = True  # "followed by 3 by 3 maximum pooling"; the release does not pool after the last layer
+    pool_edges: str = "end"  # blocks begin at the first frame; or beyond "both" ends, TensorFlow's "SAME", the release
     dense: tuple[int, ...] = (1024, 1024)
     similarity: str = "cosine"  # ablation: "inner_product"
     two_matrices: bool = False  # a variant of SEN: beside the embedded frames, the spectrograms' own are compared
@@ -40,6 +42,8 @@ class NetworkConfig:
             raise ValueError(f"similarity must be cosine or inner_product, got {self.similarity!r}.")
         if self.edges not in EDGES:
             raise ValueError(f"edges must be {' or '.join(EDGES)}, got {self.edges!r}.")
+        if self.pool_edges not in POOL_EDGES:
+            raise ValueError(f"pool_edges must be {' or '.join(POOL_EDGES)}, got {self.pool_edges!r}.")
         if self.two_matrices and self.stride > 1:
             raise ValueError("two_matrices needs stride 1: both matrices have a place a frame.")
         if self.stride < 1 or self.window_seconds < 0 or not 0 <= self.dropout < 1:
@@ -64,6 +68,14 @@ PRESETS = {
         window_seconds=1.463,
         edges="repeated",
         dropout=0.0,
+    ),
+    # The graph that the paper's authors released; `networks/release.py` reads its weights.
+    "release": NetworkConfig(
+        tower=(128, 256, 256),
+        pool_last=False,
+        pool_edges="both",
+        pooling=("max", "mean", "std"),
+        variance=True,
     ),
 }
 

@@ -73,7 +73,8 @@ class Sen:
         x = np.stack(matrices, axis=-1)
         for number, (kernel, bias) in enumerate(self.convnet, 1):
             pooled = self.config.pool_last or number < len(self.convnet)
-            x = np.maximum(_convolve_matrices(x, kernel, self.config.pool if pooled else 1) + bias, 0)
+            x = _convolve_matrices(x, kernel, self.config.pool if pooled else 1, self.config.pool_edges)
+            x = np.maximum(x + bias, 0)
         x = self._statistics(x.reshape(len(x), -1, x.shape[-1]))
         for kernel, bias in self.dense[:-1]:
             x = np.maximum(x @ kernel + bias, 0)
@@ -96,28 +97,32 @@ def _convolve_frames(x: np.ndarray, kernel: np.ndarray, edges: str, stride: int)
     return windows.swapaxes(1, 2).copy().reshape(len(windows), -1) @ kernel.reshape(-1, kernel.shape[-1])
 
 
-def _convolve_matrices(x: np.ndarray, kernel: np.ndarray, pool: int) -> np.ndarray:
+def _convolve_matrices(x: np.ndarray, kernel: np.ndarray, pool: int, pool_edges: str) -> np.ndarray:
     """Convolution that keeps the size, then maximum pooling: [B, N, M, C], [s, s, C, F] -> [B, N / pool, M / pool, F].
 
     One product for each place in the blocks that are pooled, so that the convolved matrices are never stored.
     """
-    size, count = len(kernel), len(x)
+    size = len(kernel)
     before = (size - 1) // 2
     blocks = [-(-length // pool) for length in x.shape[1:3]]
-    # Zeros around the matrix, and behind it as many places as the last blocks need.
-    more = [(before, size - 1 - before + block * pool - n) for block, n in zip(blocks, x.shape[1:3], strict=True)]
+    # Zeros around the matrix, and behind it (or before and behind) as many places as the last blocks need.
+    missing = [block * pool - n for block, n in zip(blocks, x.shape[1:3], strict=True)]
+    ahead = [count // 2 if pool_edges == "both" else 0 for count in missing]
+    more = [(before + a, size - 1 - before + m - a) for a, m in zip(ahead, missing, strict=True)]
     padded = np.pad(x, [(0, 0), *more, (0, 0)])
     windows = np.lib.stride_tricks.sliding_window_view(padded, (size, size), axis=(1, 2))  # type: ignore[call-overload]
     windows = np.moveaxis(windows, 3, -1)  # [B, N', M', s, s, C]
     flat = kernel.reshape(-1, kernel.shape[-1])
-    result, values = np.empty((2, count, *blocks, kernel.shape[-1]), np.float32)
-    for i, j in np.ndindex(pool, pool):
-        patches = windows[:, i::pool, j::pool].reshape(-1, len(flat))
-        np.matmul(patches, flat, out=(values if i or j else result).reshape(len(patches), -1))
-        if i or j:  # places behind the matrix do not count
-            rows, columns = (len(range(at, n, pool)) for at, n in zip((i, j), x.shape[1:3], strict=True))
-            inside = result[:, :rows, :columns]
-            np.maximum(inside, values[:, :rows, :columns], out=inside)
+    values = np.empty((len(x), *blocks, kernel.shape[-1]), np.float32)
+    result = np.full_like(values, -np.inf)
+    for place in np.ndindex(pool, pool):
+        patches = windows[:, place[0] :: pool, place[1] :: pool].reshape(-1, len(flat))
+        np.matmul(patches, flat, out=values.reshape(len(patches), -1))
+        # Places before and behind the matrix do not count.
+        rows, columns = (
+            slice(int(i < a), len(range(i, a + n, pool))) for i, a, n in zip(place, ahead, x.shape[1:3], strict=True)
+        )
+        np.maximum(result[:, rows, columns], values[:, rows, columns], out=result[:, rows, columns])
     return result
 
 

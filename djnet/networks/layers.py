@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from djnet.cuts import join_windows
 from djnet.networks.batch_norm import MaskedBatchNorm
-from djnet.networks.config import EDGES, POOLINGS
+from djnet.networks.config import EDGES, POOL_EDGES, POOLINGS
 
 EPSILON = 1e-6
 
@@ -55,7 +55,8 @@ class ConvBlock(keras.layers.Layer):
 
     `rank` 1: [B, T, C] -> [B, T', F]; `rank` 2: [B, T, U, C] -> [B, T', U', F]. Convolutions keep the size ("same"),
     strides and pooling divide it, rounded up; both count from the first frame, so that padding does not move them.
-    `edges` says what a convolution over time sees beyond a sequence: zeros, or its first and last frame repeated.
+    `edges` says what a convolution over time sees beyond a sequence: zeros, or its first and last frame repeated. With
+    `pool_edges` "both", blocks that are pooled reach beyond both ends, as far as those of TensorFlow's "SAME" do.
     """
 
     def __init__(
@@ -67,13 +68,16 @@ class ConvBlock(keras.layers.Layer):
         pool: int = 1,
         batch_norm: bool = True,
         edges: str = "zeros",
+        pool_edges: str = "end",
         **options: Any,
     ):
+        if pool_edges not in POOL_EDGES:
+            raise ValueError(f"Blocks that are pooled reach beyond the {' or '.join(POOL_EDGES)}, not {pool_edges!r}.")
         if edges not in EDGES or (edges == "repeated" and rank > 1):
             raise ValueError(f"Edges are {' or '.join(EDGES)}, the latter over time only; got {edges!r}, rank {rank}.")
         super().__init__(**options)
         self.rank, self.filters, self.size, self.stride = rank, filters, size, stride
-        self.pool, self.batch_norm, self.edges = pool, batch_norm, edges
+        self.pool, self.batch_norm, self.edges, self.pool_edges = pool, batch_norm, edges, pool_edges
 
     def build(self, shape: tuple[int | None, ...]) -> None:
         """The kernel; a bias only where no normalisation follows."""
@@ -99,6 +103,8 @@ class ConvBlock(keras.layers.Layer):
         if valid is not None:
             x *= valid[..., None]
         if self.pool > 1:
+            if self.pool_edges == "both":
+                x, valid = pad_blocks(x, valid, self.pool, self.rank)
             x = pool_max(x, self.pool, self.rank)
             valid = None if valid is None else pool_max(valid[..., None], self.pool, self.rank)[..., 0]
         return x, valid
@@ -124,7 +130,7 @@ class ConvBlock(keras.layers.Layer):
 
     def get_config(self) -> dict[str, Any]:
         """Every argument."""
-        names = ("rank", "filters", "size", "stride", "pool", "batch_norm", "edges")
+        names = ("rank", "filters", "size", "stride", "pool", "batch_norm", "edges", "pool_edges")
         return super().get_config() | {name: getattr(self, name) for name in names}
 
 
@@ -135,6 +141,23 @@ def repeat_edges(x: tf.Tensor, valid: tf.Tensor | None, before: int, after: int)
     last = tf.maximum(tf.cast(tf.reduce_sum(valid, axis=1), tf.int32) - 1, 0)[:, None]
     places = tf.maximum(tf.range(-before, tf.shape(x)[1] + after), 0)[None]
     return tf.gather(x, tf.minimum(places, last), batch_dims=1)
+
+
+def pad_blocks(x: tf.Tensor, valid: tf.Tensor | None, size: int, rank: int) -> tuple[tf.Tensor, Any]:
+    """Values and mask with zeros before them: half of the places, rounded down, that their last block lacks."""
+    values, mask = x, None if valid is None else valid[..., None]
+    for axis in range(1, 1 + rank):
+        length = tf.shape(x)[axis]
+        if valid is None:
+            values = tf.pad(values, [[(-length % size) // 2 if i == axis else 0, 0] for i in range(rank + 2)])
+            continue
+        lengths = tf.reduce_max(tf.cast(tf.reduce_sum(valid, axis), tf.int32), axis=list(range(1, rank)))
+        # Sequences of one batch have different lengths, so they move by different numbers of places.
+        most = (size - 1) // 2
+        places = most + tf.range(-(-length // size) * size)[None] - ((-lengths % size) // 2)[:, None]
+        room = [[most, size] if i == axis else [0, 0] for i in range(rank + 2)]
+        values, mask = (tf.gather(tf.pad(y, room), places, axis=axis, batch_dims=1) for y in (values, mask))
+    return values, None if mask is None else mask[..., 0]
 
 
 def pool_max(x: tf.Tensor, size: int, rank: int) -> tf.Tensor:

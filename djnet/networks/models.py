@@ -141,7 +141,7 @@ class _Comparison(_ConfiguredLayer):
         """A stack of blocks with global pooling, on `channels` channels."""
         c = self.config
         self.blocks = [
-            ConvBlock(rank, count, size, pool=pool, batch_norm=c.batch_norm, name=f"conv{i}")
+            ConvBlock(rank, count, size, pool=pool, batch_norm=c.batch_norm, pool_edges=c.pool_edges, name=f"conv{i}")
             for i, (count, pool) in enumerate(zip(filters, pools, strict=True), 4)
         ]
         for block in self.blocks:

@@ -1,63 +1,17 @@
 """The report in a real browser: Chromium without a window, opened from disk."""
 
 import json
-import shutil
 
 import pytest
 
 from djnet.cli import puzzle
 from experiments import listening
+from tests.browser import await_sound
 from tests.make_report import TITLE
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-if CHROMIUM is None:
-    pytest.skip("no Chromium on this machine: make browser installs it", allow_module_level=True)
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-
-# The page asks for nothing; these keep the browser itself quiet, and let it run as root.
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]  # fmt: skip
-HERE = ("file:", "data:", "blob:")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield started
-        started.close()
-
-
-@pytest.fixture
-def watched(browser):
-    """Open a page: `watched(path)`; at the end of the test nothing may have gone wrong or left the machine."""
-    contexts, wrong = [], []
-
-    def open_page(path, **options):
-        context = browser.new_context(viewport={"width": 1100, "height": 900}, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: wrong.extend([message.text] if message.type in ("error", "warning") else []))
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("request", lambda asked: wrong.extend([] if asked.url.startswith(HERE) else [asked.url]))
-        page.goto(path.as_uri())
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert wrong == []
 
 
 def _order(page) -> list[str]:
     return page.eval_on_selector_all(".board .card", "cards => cards.map((card) => card.dataset.piece)")
-
-
-def _await_sound(page, selector="#player audio") -> None:
-    script = "selector => { const a = document.querySelector(selector); return !a.paused && a.currentTime > 0; }"
-    page.wait_for_function(script, arg=selector, timeout=20_000)
 
 
 def _truth(page) -> list[str]:
@@ -83,7 +37,7 @@ def puzzle_page(songs, tmp_path_factory):
 def test_a_puzzle_page_is_played(puzzle_page, watched):
     page = watched(puzzle_page)
     page.click('.card[data-piece="2"] .listen')
-    _await_sound(page)
+    await_sound(page)
     (data,) = json.loads(page.text_content("#data"))["play"]
     _put_in_order(page, [str(piece) for piece in data["truth"]])
     page.click('[data-game="check"]')
@@ -129,11 +83,11 @@ def test_nothing_sticks_out_of_a_phone_or_a_screen(report, watched, width, schem
 def test_pieces_and_orders_play(report, watched):
     page = watched(report)
     page.click('.card[data-piece="1"] .listen')
-    _await_sound(page)
+    await_sound(page)
     assert page.text_content("#player .label") == "Piece B"
     page.click('[data-game="listen"]')
     page.wait_for_selector(".card.lit")
-    _await_sound(page)
+    await_sound(page)
     seconds = page.evaluate("document.querySelector('#player audio').duration")
     assert seconds == pytest.approx(24.0, abs=0.1)  # three equal pieces of a clip, nothing lost between them
 
@@ -213,7 +167,7 @@ def test_answers_to_a_puzzle_can_be_heard_with_their_joins(report, watched):
     assert first.locator(".answer").nth(0).locator(".mark.right .matrix").count() == 3
     assert first.locator(".answer").nth(1).locator(".mark.wrong").count() == 3
     first.locator(".answer .play").nth(1).click()
-    _await_sound(page)
+    await_sound(page)
     assert page.text_content("#player .label").startswith("CIN: ")
     image = "url => new Promise((done) => { const i = new Image(); i.onload = () => done(i.width); i.src = url; })"
     style = first.locator(".matrix").first.get_attribute("style")
@@ -226,7 +180,7 @@ def test_listening_answers_download_as_a_csv_that_the_command_reads(report, watc
     assert choice.is_disabled()
     for side in ("a", "b"):
         page.click(f'[data-test="play-{side}"]')
-        _await_sound(page)
+        await_sound(page)
     choice.click()
     assert page.text_content('[data-test="progress"]').startswith("Pair 2 of")
     page.reload()
@@ -246,6 +200,6 @@ def test_tables_sort_and_medleys_jump(report, watched):
     page.click("#table-table2 thead button >> text=global")
     assert page.locator(methods).all_text_contents() == ["sen", "continuity", "cin"]
     page.click(".medley .line button >> nth=1")
-    _await_sound(page, ".medley audio")
+    await_sound(page, ".medley audio")
     assert page.evaluate("document.querySelector('.medley audio').currentTime") >= 4.0
     assert "Second-best order" in page.text_content(".medley")

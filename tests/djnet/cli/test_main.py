@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 import djnet
-from djnet.cli import main, order
+from djnet.cli import main, options, order
+from djnet.medley import join_score
+from djnet.pages import puzzles
 
 
 def test_commands_are_listed_and_mistakes_are_one_line(capsys):
@@ -21,6 +23,26 @@ def test_commands_are_listed_and_mistakes_are_one_line(capsys):
             main.main([name, "--help"])
         assert ended.value.code == 0
         assert f"djnet {name}" in capsys.readouterr().out
+
+
+def test_the_options_are_those_of_the_library():
+    assert set(options.ORDERS) == set(join_score.WEIGHTS) and options.PIECES == puzzles.SIZES
+    assert options.PARSERS.keys() == main.COMMANDS.keys()
+
+
+@pytest.mark.parametrize(
+    "words", [*([name, "--help"] for name in main.COMMANDS), ["--version"], ["medley", "--bars=9"]]
+)
+def test_help_and_mistakes_come_at_once(words):
+    # Without any package: what is imported decides how long it takes (0.1 s; with NumPy and SciPy 1 s and more).
+    code = (
+        "import sys; from djnet.cli import main\n"
+        f"for words in {[*([name, '--help'] for name in main.COMMANDS), ['--version'], ['medley', '--bars=9']]}:\n"
+        "    try: main.main(words)\n"
+        "    except SystemExit: pass\n"
+        "assert not {'numpy', 'scipy', 'soundfile', 'tqdm', 'jinja2'} & sys.modules.keys(), 'slow'"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
 @pytest.mark.parametrize("package", ["experiments", "preprocessing"])

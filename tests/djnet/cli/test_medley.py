@@ -10,7 +10,7 @@ import pytest
 import soundfile
 
 from djnet.annotations import read_sections
-from djnet.cli import main, medley
+from djnet.cli import main, medley, options
 from djnet.constants import SAMPLE_RATE_HZ
 from djnet.features import log_mel
 from djnet.files import locked
@@ -129,8 +129,10 @@ def test_receipts_say_where_everything_is_and_render_the_same_bytes(run, quickly
     assert listed[-1].end == pytest.approx(seconds, abs=1e-3)
     assert [part.label for part in listed] == [Path(clip["song"]).stem for clip in content["clips"]]
     assert output.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+    assert 'src="medley.flac"' in output.with_suffix(".html").read_text()
 
-    run("--again", output.with_suffix(".json"), "-o", tmp_path / "copy.flac")
+    run("--again", output.with_suffix(".json"), "-o", tmp_path / "copy.flac", "--no-page")
+    assert not (tmp_path / "copy.html").exists()
     assert (tmp_path / "copy.flac").read_bytes() == output.read_bytes()
     assert (tmp_path / "copy.json").read_bytes() == output.with_suffix(".json").read_bytes()
 
@@ -186,13 +188,13 @@ def test_lengths_and_settings(run, quickly, folder, tmp_path, capsys):
     [("300", 300), ("5:00", 300), ("20m", 1200), ("1:05:00", 3900), ("1h20m", 4800), ("1.5m", 90), ("90s", 90)],
 )
 def test_durations_may_be_written_as_people_do(word, seconds):
-    assert medley.duration(word) == seconds
+    assert options.duration(word) == seconds
 
 
 @pytest.mark.parametrize("word", ["", "0", "-3", "m", "5:xx", "nan", "inf", "1e9"])
 def test_what_is_no_duration(word):
     with pytest.raises(argparse.ArgumentTypeError, match="such as 300, 5:00 or 20m"):
-        medley.duration(word)
+        options.duration(word)
 
 
 def test_a_total_that_cannot_be_met_takes_the_nearest_and_says_so(run, folder, tmp_path, capsys):

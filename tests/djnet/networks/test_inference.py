@@ -45,7 +45,7 @@ def test_shipped_networks_answer_in_numpy_as_in_keras(name, rng):
         {"two_matrices": True},
         {"window_seconds": 0.0, "edges": "zeros", "stride": 2},
         {"similarity": "inner_product", "pooling": ("max", "std"), "variance": True},
-        {"batch_norm": False, "pool_last": False, "tower_size": 3, "pool": 2},
+        {"batch_norm": False, "pool_last": False, "tower_size": 3, "pool": 2, "pool_edges": "both"},
     ],
 )
 def test_every_variant_of_sen_runs_in_numpy(ablation, rng, tmp_path):

@@ -177,4 +177,4 @@ def test_wrong_names():
         build("sen", edges="mirrored")
     with pytest.raises(ValueError, match="similarity must be cosine or inner_product"):
         build("sen", similarity="euclid")
-    assert set(PRESETS) == {"paper", "compact"}
+    assert set(PRESETS) == {"paper", "compact", "release"}
