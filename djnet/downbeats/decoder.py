@@ -8,7 +8,6 @@ the same numbers in the same order, and so finds the same path.
 from dataclasses import dataclass
 from functools import cache
 
-import numba
 import numpy as np
 
 from djnet.downbeats.madmom import madmom
@@ -25,7 +24,6 @@ class _Bar:
     length: np.ndarray  # int [b * i]: states of the row, the beat's length in frames
     early: np.ndarray  # int [b * i]: how many states at its beginning count as the beat itself
     change: np.ndarray  # float [i, i]: log probability of a tempo (first) after a tempo (second)
-    reach: np.ndarray  # int [i, 2]: first and one past the last tempo that can come before a tempo
     positions: np.ndarray  # float [states]: 0 to b
     on_beat: np.ndarray  # bool [states]
 
@@ -54,58 +52,51 @@ def _peaks(activations: np.ndarray, on_beat: np.ndarray) -> np.ndarray:
 
 
 def _best_path(activations: np.ndarray, bar: _Bar) -> tuple[np.ndarray, float]:
-    """The most probable states and their log probability: [T, 2] -> int [T], float."""
+    """The most probable states and their log probability: [T, 2] -> int [T], float.
+
+    In every frame, all values move on by one state within their rows; a row's first state is entered from the last
+    states of the beat before. States on a beat, at the beginning of a row, are kept apart from those between beats.
+    """
     activations = activations.astype(np.float32)
     with np.errstate(divide="ignore"):
-        densities = np.empty((len(activations), 3))
-        densities[:, 0] = np.log((1.0 - np.sum(activations, axis=1)) / (_OBSERVATION_LAMBDA - 1))
-        densities[:, 1:] = np.log(activations)
-    return _viterbi(densities, bar.first, bar.length, bar.early, bar.change, bar.reach)
+        between = np.log((1.0 - np.sum(activations, axis=1)) / (_OBSERVATION_LAMBDA - 1)).astype(float)
+        beat, downbeat = np.log(activations).astype(float).T
+    tempos = len(bar.change)
+    states, downbeats = len(bar.positions), bar.early[:tempos].sum()
+    on = np.full(bar.early.sum(), -np.log(states))
+    off = np.full(states - len(on), -np.log(states))
+    on_last, off_last = np.cumsum(bar.early) - 1, np.cumsum(bar.length - bar.early) - 1
+    on_first, off_first = on_last + 1 - bar.early, off_last + 1 - (bar.length - bar.early)
+    before, places = np.roll(off_last, tempos), np.arange(len(bar.first)) * tempos
+    ways = np.empty((len(bar.first) // tempos, tempos, tempos))
+    came_from = np.empty((len(activations), len(bar.first)), np.int16)  # the tempo that a row was entered from
+    for t in range(len(activations)):
+        np.add(off[before].reshape(-1, 1, tempos), bar.change, out=ways)
+        best = ways.argmax(axis=2).ravel()
+        came_from[t] = best
+        entering, leaving = ways.ravel()[places + best], on[on_last]
+        off[1:] = off[:-1] + between[t]
+        off[off_first] = leaving + between[t]
+        on[1:] = on[:-1]
+        on[on_first] = entering
+        on[:downbeats] += downbeat[t]
+        on[downbeats:] += beat[t]
+    values = np.empty(states)
+    values[bar.on_beat], values[~bar.on_beat] = on, off
+    return _follow_back(int(np.argmax(values)), came_from, bar), values.max()
 
 
-@numba.njit(cache=True, nogil=True)
-def _viterbi(densities, first, length, early, change, reach):
-    frames, rows, tempos = len(densities), len(first), len(change)
-    beats = rows // tempos
-    states = first[rows - 1] + length[rows - 1]
-    before = np.full(states, -np.log(states))
-    after = np.empty(states)
-    ending = np.empty(tempos)
-    came_from = np.empty((frames, rows), np.int32)  # the row that a first state was entered from
-    for t in range(frames):
-        silent = densities[t, 0]
-        for beat in range(beats):
-            sounding = densities[t, 2] if beat == 0 else densities[t, 1]
-            previous = (beat - 1) % beats * tempos
-            for old in range(tempos):
-                ending[old] = before[first[previous + old] + length[previous + old] - 1]
-            for tempo in range(tempos):
-                row = beat * tempos + tempo
-                best, best_old = -np.inf, 0
-                for old in range(reach[tempo, 0], reach[tempo, 1]):
-                    value = ending[old] + change[tempo, old]
-                    if value > best:
-                        best, best_old = value, old
-                came_from[t, row] = previous + best_old
-                begin = first[row]
-                after[begin] = best + sounding
-                for state in range(begin + 1, begin + early[row]):
-                    after[state] = before[state - 1] + sounding
-                for state in range(begin + early[row], begin + length[row]):
-                    after[state] = before[state - 1] + silent
-        before, after = after, before
-    path = np.empty(frames, np.int64)
-    state = int(np.argmax(before))
-    probability = before[state]
-    row = int(np.searchsorted(first, state, side="right")) - 1
-    for t in range(frames - 1, -1, -1):
-        path[t] = state
-        if state == first[row]:
-            row = came_from[t, row]
-            state = first[row] + length[row] - 1
-        else:
-            state -= 1
-    return path, probability
+def _follow_back(state: int, came_from: np.ndarray, bar: _Bar) -> np.ndarray:
+    """The path that ends in a state: int [T, rows] -> int [T]."""
+    path = np.empty(len(came_from), np.int64)
+    tempos, end = len(bar.change), len(path)
+    row = int(np.searchsorted(bar.first, state, side="right")) - 1
+    while end > 0:
+        begin = max(0, end - 1 - (state - bar.first[row]))
+        path[begin:end] = np.arange(state + 1 - (end - begin), state + 1)
+        row = (row // tempos * tempos - tempos) % len(bar.first) + came_from[begin, row]
+        state, end = bar.first[row] + bar.length[row] - 1, begin
+    return path
 
 
 @cache
@@ -122,5 +113,4 @@ def _bar(beats: int, frames_per_second: int) -> _Bar:
     tempo_change = madmom("features.beats_hmm").exponential_transition
     with np.errstate(divide="ignore"):
         change = np.log(tempo_change(tempos, tempos, model.transition_model.transition_lambda[0])).T.copy()
-    reach = np.array([[known[0], known[-1] + 1] for known in map(np.flatnonzero, np.isfinite(change))])
-    return _Bar(first, length, early, change, reach, space.state_positions, on_beat)
+    return _Bar(first, length, early, change, space.state_positions, on_beat)

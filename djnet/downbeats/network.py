@@ -1,15 +1,16 @@
 """madmom's downbeat network, much faster: samples at 44,100 Hz -> probability of beat and downbeat in every frame.
 
 The network is an ensemble of eight, each with three bidirectional layers of 25 LSTM units with peepholes. madmom runs
-every unit frame by frame in Python. Here the inputs of all frames and both directions go through one matrix product,
-and the recurrence that remains is compiled. Weights and filters are madmom's own, read when they are needed.
+them one after the other, gate by gate in every frame. Here the inputs of many frames go through one matrix product, and
+all networks and both directions step through the frames together, in double precision: small errors grow over the
+frames. Weights and filters are madmom's own, read when they are needed.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import numba
 import numpy as np
 import scipy.fft
 import scipy.special
@@ -20,10 +21,8 @@ SAMPLE_RATE_HZ = 44_100
 FRAMES_PER_SECOND = 100
 _HOP_SAMPLES = SAMPLE_RATE_HZ // FRAMES_PER_SECOND
 _BLOCK_FRAMES = 64
-_UNITS = 25
-
-# Without NumPy's error model every division is checked for zero, and nothing around it is vectorised.
-_compiled = numba.njit(cache=True, fastmath=True, nogil=True, error_model="numpy")
+_NETWORKS = 8
+_UNITS = 25  # of a layer, in each direction
 
 
 @dataclass(frozen=True)
@@ -37,19 +36,22 @@ class _Resolution:
 
 @dataclass(frozen=True)
 class _Layer:
-    """A bidirectional LSTM layer; gates in the order input, forget, cell, output; forward before backward."""
+    """A bidirectional LSTM layer of all networks: the forward sides of the eight, then the backward sides.
 
-    weights: np.ndarray  # [inputs, 2 * 4 * 25]
-    bias: np.ndarray  # [2 * 4 * 25]
-    recurrent: np.ndarray  # [2, 25, 4 * 25]
-    peepholes: np.ndarray  # [2, 3, 25]: input, forget, output gate
+    Gates in the order input, forget, cell, output.
+    """
+
+    weights: np.ndarray  # float32 [2, 8, inputs, 4 * 25]
+    bias: np.ndarray  # float32 [2, 8, 1, 4 * 25]
+    recurrent: np.ndarray  # [16, 25, 4 * 25]
+    peepholes: np.ndarray  # [3, 16, 25]: input, forget, output gate
 
 
 @dataclass(frozen=True)
-class _Network:
+class _Networks:
     layers: list[_Layer]
-    weights: np.ndarray  # [50, 3]: no beat, beat, downbeat
-    bias: np.ndarray  # [3]
+    weights: np.ndarray  # float32 [8, 50, 3]: no beat, beat, downbeat
+    bias: np.ndarray  # float32 [8, 3]
 
 
 def activations(samples: np.ndarray) -> np.ndarray:
@@ -71,21 +73,68 @@ def front_end(samples: np.ndarray) -> np.ndarray:
 
 
 def run_network(features: np.ndarray) -> np.ndarray:
-    """Mean output of the eight networks: float32 [T, 314] -> float32 [T, 2].
-
-    The networks run one after the other, so that a frame takes a few kilobytes of memory and not eight times as much.
-    """
-    outputs = np.zeros((len(features), 3), np.float32)
+    """Mean output of the eight networks: float32 [T, 314] -> float32 [T, 2]."""
     networks = _networks()
-    for network in networks:
-        inputs = features
-        for layer in network.layers:
-            gates = (inputs @ layer.weights + layer.bias).reshape(len(features), 2, 4 * _UNITS)
-            inputs = np.empty((len(features), 2 * _UNITS), np.float32)
-            _lstm(gates[:, 0], layer.recurrent[0], layer.peepholes[0], inputs[:, :_UNITS])
-            _lstm(gates[::-1, 1], layer.recurrent[1], layer.peepholes[1], inputs[::-1, _UNITS:])
-        outputs += scipy.special.softmax(inputs @ network.weights + network.bias, axis=1)
-    return outputs[:, 1:] / len(networks)
+    frames = np.broadcast_to(features, (_NETWORKS, *features.shape))
+    for layer in networks.layers:
+        frames = _lstm(frames, layer)
+    outputs = np.zeros((len(features), 3), np.float32)
+    for inputs, weights, bias in zip(frames, networks.weights, networks.bias, strict=True):
+        outputs += scipy.special.softmax(inputs @ weights + bias, axis=1)
+    return outputs[:, 1:] / _NETWORKS
+
+
+def _lstm(inputs: np.ndarray, layer: _Layer) -> np.ndarray:
+    """A layer of all networks, in both directions at once: float32 [8, T, inputs] -> float32 [8, T, 50], doubled.
+
+    In blocks of frames, so that a frame takes a few kilobytes of memory.
+    """
+    count = inputs.shape[1]
+    outputs = np.empty((_NETWORKS, count, 2, _UNITS), np.float32)
+    hidden, state = np.zeros((2, 2 * _NETWORKS, _UNITS))
+    for first in range(0, count, _BLOCK_FRAMES):
+        last = min(first + _BLOCK_FRAMES, count)
+        gates = np.empty((last - first, 4, 2, _NETWORKS, _UNITS))
+        blocks = inputs[:, first:last], inputs[:, count - last : count - first]
+        for direction, block in enumerate(blocks):
+            given = (block @ layer.weights[direction] + layer.bias[direction]).reshape(_NETWORKS, -1, 4, _UNITS)
+            gates[:, :, direction] = given[:, :: 1 - 2 * direction].transpose(1, 2, 0, 3)
+        block = _recur(gates.reshape(-1, 4, 2 * _NETWORKS, _UNITS), hidden, state, layer)
+        forward, backward = block.reshape(-1, 2, _NETWORKS, _UNITS).transpose(1, 2, 0, 3)
+        outputs[:, first:last, 0], outputs[:, count - last : count - first, 1] = forward, backward[:, ::-1]
+        hidden = block[-1]
+    return outputs.reshape(_NETWORKS, count, 2 * _UNITS)
+
+
+def _recur(given: np.ndarray, hidden: np.ndarray, state: np.ndarray, layer: _Layer) -> np.ndarray:
+    """LSTM units with peepholes, frame by frame: inputs of the gates [T, 4, 16, 25] -> doubled outputs [T, 16, 25].
+
+    `hidden` [16, 25] is the output of the frame before, doubled; `state` [16, 25] is changed in place. The sigmoid of a
+    gate is half of 1 + tanh(x / 2); the weights hold half of x already.
+    """
+    outputs = np.empty((len(given), *hidden.shape))
+    gates, product = np.empty(given.shape[1:]), np.empty((len(hidden), 1, 4 * _UNITS))
+    by_gate = product.reshape(len(hidden), 4, _UNITS).swapaxes(0, 1)
+    (enter, keep, cell, leave), both, first_three = gates, gates[:2], gates[:3]
+    seen = np.empty_like(both)
+    for gates_given, output in zip(given, outputs, strict=True):
+        np.matmul(hidden[:, None], layer.recurrent, out=product)
+        np.add(by_gate, gates_given, out=gates)
+        np.multiply(layer.peepholes[:2], state, out=seen)
+        np.add(both, seen, out=both)
+        np.tanh(first_three, out=first_three)
+        np.add(both, 1.0, out=both)
+        np.multiply(cell, enter, out=cell)
+        np.multiply(state, keep, out=state)
+        np.add(state, cell, out=state)
+        np.multiply(state, 0.5, out=state)
+        np.multiply(layer.peepholes[2], state, out=enter)
+        np.add(leave, enter, out=leave)
+        np.tanh(leave, out=leave)
+        np.add(leave, 1.0, out=leave)
+        np.tanh(state, out=cell)
+        hidden = np.multiply(leave, cell, out=output)
+    return outputs
 
 
 def _filtered(samples: np.ndarray, resolution: _Resolution) -> np.ndarray:
@@ -102,76 +151,11 @@ def _filtered(samples: np.ndarray, resolution: _Resolution) -> np.ndarray:
     for first in range(0, frames, _BLOCK_FRAMES):
         count = min(_BLOCK_FRAMES, frames - first)
         np.multiply(windows[first : first + count], resolution.window, out=block[:count])
-        _magnitudes(scipy.fft.rfft(block), magnitudes)
+        spectrum = scipy.fft.rfft(block)[:, :bins]
+        np.sqrt(np.square(spectrum.real) + np.square(spectrum.imag), out=magnitudes)
         np.matmul(magnitudes[:count], resolution.filters, out=result[first : first + count])
     result += 1.0
     return np.log10(result, out=result)
-
-
-@_compiled
-def _tanh(x):
-    """tanh to the last bit of single precision, from exp(2 x) as the 64th power of a short series in double precision.
-
-    Plain arithmetic, so that compilers vectorise it. Less precision is not enough: small errors grow over the frames.
-    """
-    limit = np.float64(9.5)
-    y = min(max(np.float64(x), -limit), limit) * (2 / 64)
-    e = y * (1 / 40320) + (1 / 5040)
-    e = y * e + (1 / 720)
-    e = y * e + (1 / 120)
-    e = y * e + (1 / 24)
-    e = y * e + (1 / 6)
-    e = y * e + (1 / 2)
-    e = y * e + 1.0
-    e = y * e + 1.0
-    for _ in range(6):
-        e *= e
-    return np.float32(1.0 - 2.0 / (e + 1.0))
-
-
-@_compiled
-def _lstm(inputs, recurrent, peepholes, out):
-    """One direction of one LSTM layer with peepholes: inputs of the gates [T, 100] -> out [T, 25].
-
-    The sigmoid of a gate is half of 1 + tanh(x / 2). Five hidden units at a time keep the gates in registers.
-    """
-    half = np.float32(0.5)
-    hidden = np.zeros(25, np.float32)
-    state = np.zeros(25, np.float32)
-    gates = np.empty(100, np.float32)
-    for t in range(len(inputs)):
-        for k in range(100):
-            gates[k] = inputs[t, k]
-        for j in range(0, 25, 5):
-            a, b, c, d, e = hidden[j], hidden[j + 1], hidden[j + 2], hidden[j + 3], hidden[j + 4]
-            for k in range(100):
-                gates[k] += (
-                    (a * recurrent[j, k] + b * recurrent[j + 1, k])
-                    + (c * recurrent[j + 2, k] + d * recurrent[j + 3, k])
-                    + e * recurrent[j + 4, k]
-                )
-        for k in range(25):
-            gates[k] = half * (gates[k] + peepholes[0, k] * state[k])
-            gates[25 + k] = half * (gates[25 + k] + peepholes[1, k] * state[k])
-        for k in range(75):
-            gates[k] = _tanh(gates[k])
-        for k in range(25):
-            enter = half * gates[k] + half
-            keep = half * gates[25 + k] + half
-            state[k] = gates[50 + k] * enter + state[k] * keep
-            gates[75 + k] = half * (gates[75 + k] + peepholes[2, k] * state[k])
-        for k in range(25):
-            hidden[k] = _tanh(state[k]) * (half * _tanh(gates[75 + k]) + half)
-            out[t, k] = hidden[k]
-
-
-@_compiled
-def _magnitudes(spectrum, out):
-    """Absolute values of the first bins: complex64 [frames, more] -> float32 [frames, bins]."""
-    for i in range(out.shape[0]):
-        for k in range(out.shape[1]):
-            real, imaginary = spectrum[i, k].real, spectrum[i, k].imag
-            out[i, k] = np.sqrt(real * real + imaginary * imaginary)
 
 
 @cache
@@ -193,26 +177,33 @@ def _resolutions() -> list[_Resolution]:
 
 
 @cache
-def _networks() -> list[_Network]:
+def _networks() -> _Networks:
     """The eight networks of madmom's model files."""
-    networks = []
-    for network in downbeat_networks():
-        *recurrent, last = network.layers
-        layers = [_layer(layer.fwd_layer, layer.bwd_layer) for layer in recurrent]
-        networks.append(_Network(layers, np.asarray(last.weights, np.float32), np.ravel(last.bias).astype(np.float32)))
-    return networks
+    networks = [network.layers for network in downbeat_networks()]
+    *recurrent, last = zip(*networks, strict=True)
+    return _Networks(
+        [_layer(layers, doubled=number > 0) for number, layers in enumerate(recurrent)],
+        np.stack([layer.weights for layer in last]).astype(np.float32) / 2,
+        np.stack([np.ravel(layer.bias) for layer in last]).astype(np.float32),
+    )
 
 
-def _layer(*sides: Any) -> _Layer:
+def _layer(layers: Sequence[Any], doubled: bool) -> _Layer:
+    """The same layer of all networks, with the halves that the sigmoids and doubled outputs of other layers need."""
+    sides = [layer.fwd_layer for layer in layers] + [layer.bwd_layer for layer in layers]
     names = ("input_gate", "forget_gate", "cell", "output_gate")
+    halves = np.repeat([0.5, 0.5, 1.0, 0.5], _UNITS)
 
-    def gates(side: Any, attribute: str) -> np.ndarray:
-        return np.concatenate([getattr(getattr(side, name), attribute) for name in names], axis=-1)
+    def gates(attribute: str) -> np.ndarray:
+        return halves * [
+            np.concatenate([getattr(getattr(side, name), attribute) for name in names], -1) for side in sides
+        ]
 
-    peepholes = [[getattr(side, name).peephole_weights for name in names if name != "cell"] for side in sides]
+    peepholes = [[getattr(side, name).peephole_weights for side in sides] for name in names if name != "cell"]
+    weights, bias = gates("weights") / (1 + doubled), gates("bias")[:, None]
     return _Layer(
-        np.concatenate([gates(side, "weights") for side in sides], axis=1).astype(np.float32),
-        np.concatenate([gates(side, "bias") for side in sides]).astype(np.float32),
-        np.stack([gates(side, "recurrent_weights") for side in sides]).astype(np.float32),
-        np.array(peepholes, np.float32),
+        weights.reshape(2, _NETWORKS, *weights.shape[1:]).astype(np.float32),
+        bias.reshape(2, _NETWORKS, *bias.shape[1:]).astype(np.float32),
+        gates("recurrent_weights") / 2,
+        np.array(peepholes, float) / 2,
     )

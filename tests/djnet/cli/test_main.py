@@ -30,10 +30,7 @@ def test_the_options_are_those_of_the_library():
     assert options.PARSERS.keys() == main.COMMANDS.keys()
 
 
-@pytest.mark.parametrize(
-    "words", [*([name, "--help"] for name in main.COMMANDS), ["--version"], ["medley", "--bars=9"]]
-)
-def test_help_and_mistakes_come_at_once(words):
+def test_help_and_mistakes_come_at_once():
     # Without any package: what is imported decides how long it takes (0.1 s; with NumPy and SciPy 1 s and more).
     code = (
         "import sys; from djnet.cli import main\n"
