@@ -4,7 +4,6 @@ import argparse
 import contextlib
 import os
 import sys
-import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from tqdm import tqdm
 import djnet
 from djnet import audio
 from djnet.cli import job, options, text
+from djnet.cli.settings import Settings, number_of, read_settings
 from djnet.corpora import folder, free, playlists
 from djnet.errors import UserError, shown
 from djnet.files import locked, remove_partial
@@ -50,7 +50,7 @@ def _make(given: argparse.Namespace, output: Path, cache: Path) -> int:
     if given.again:
         return _write(output, receipt.read_receipt(Path(given.again).expanduser()), given)
     paths = find_songs(given.songs, cache, output)
-    settings = read_settings(Path(given.settings).expanduser(), paths) if given.settings else {}
+    settings = read_settings(Path(given.settings).expanduser(), paths) if given.settings else Settings()
     arrange.validate(_constraints(given, paths), paths)  # before any song is analysed
     songs, skipped = analysis.analyse(paths, cache, max(1, given.workers))
     for item in skipped:
@@ -64,9 +64,15 @@ def _make(given: argparse.Namespace, output: Path, cache: Path) -> int:
     left = [song.path for song in songs]
     constraints = _constraints(given, left)
     arrange.validate(constraints, left)
-    settings = {left.index(paths[i]): values for i, values in settings.items() if paths[i] in left}
+    settings = settings.renumbered({i: left.index(path) for i, path in enumerate(paths) if path in left})
     wishes = arrange.Options(
-        given.length or options.STYLES[given.style], given.total, given.bars, given.candidates, settings, given.order
+        given.length or options.STYLES[given.style],
+        given.total,
+        given.bars,
+        given.candidates,
+        settings.songs,
+        given.order,
+        settings.joins,
     )
     print(f"score: up to {given.candidates} parts of {text.count(len(songs), 'song')}", file=sys.stderr)
     arrangement = arrange.arrange(songs, load_network(given.network), constraints, wishes)
@@ -106,23 +112,6 @@ def find_songs(words: Sequence[str], cache: Path, output: Path) -> list[str]:
     return paths
 
 
-def read_settings(path: Path, songs: Sequence[str]) -> dict[int, dict[str, float]]:
-    """Start and length of single songs from a TOML file, by their number."""
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: is not TOML: {error}") from error
-    settings = {}
-    for name, values in content.items():
-        number = number_of(name, songs, str(path))
-        if not isinstance(values, dict) or not values.keys() <= {"start", "length"}:
-            raise UserError(f'{path}: write ["{name}"], and below it start = ... or length = ..., nothing else.')
-        if wrong := [key for key, value in values.items() if type(value) not in (int, float) or value < 0]:
-            raise UserError(f"{path}: {wrong[0]} of {name!r} must be seconds, not {values[wrong[0]]!r}.")
-        settings[number] = values
-    return settings
-
-
 def _constraints(given: argparse.Namespace, songs: Sequence[str]) -> Constraints:
     """The constraints of the command line, with songs as numbers."""
     if given.drop_worst < 0 or (given.drop_worst and given.drop_worst > len(songs) - 2):
@@ -134,23 +123,6 @@ def _constraints(given: argparse.Namespace, songs: Sequence[str]) -> Constraints
         drop=given.drop_worst,
         keep_order=given.keep_order,
     )
-
-
-def number_of(name: str, paths: Sequence[str], where: str) -> int:
-    """The number of the file of that path or name, with or without its ending, or the only one that contains it.
-
-    Where no file is called so, artist and title count.
-    """
-    files = [Path(path).name.lower() for path in paths]
-    wanted = Path(name).name.lower()
-    numbers = [i for i, path in enumerate(paths) if name == path]
-    numbers = numbers or [i for i, file in enumerate(files) if wanted in (file, Path(file).stem)]
-    numbers = numbers or [i for i, file in enumerate(files) if wanted in file]
-    numbers = numbers or [i for i, path in enumerate(paths) if name.lower() in audio.name_of(path).lower()]
-    if len(numbers) == 1:
-        return numbers[0]
-    problem = f"that may be {files[numbers[0]]} or {files[numbers[1]]}" if numbers else "no song has that in its name"
-    raise UserError(f"{where} {name!r}: {problem}.")
 
 
 def load_network(name: str) -> join_score.Scorer:
@@ -180,7 +152,7 @@ def _write(output: Path, made_from: dict[str, Any], given: argparse.Namespace) -
     preview = given.preview
     segments = receipt.read_segments(made_from)
     with tqdm(desc="render", total=len(segments), unit="song") as bar:
-        made = mix.render(segments, made_from["bars"], made_from["peak_db"], bar.update)
+        made = mix.render(segments, made_from["bars"], made_from["peak_db"], receipt.read_asked(made_from), bar.update)
     del segments
     names = receipt.names_of(made_from)
     samples = _joins_only(made.samples, made.joins) if preview else made.samples

@@ -20,10 +20,16 @@ examples:
   djnet medley songs/ -o joins.wav --preview       hear only the joins
   djnet medley --again medley.json -o copy.wav     make the same medley once more
 
-settings for single songs, in a TOML file given with --settings:
+settings for single songs and joins, in a TOML file given with --settings:
   ["Opening.mp3"]
   start = 62.5    # seconds into the song; moved to the nearest downbeat
   length = 20     # seconds; rounded to whole bars
+
+  [[join]]        # if the second song follows the first
+  from = "Opening"
+  to = "Good Night"
+  transition = "echo"    # blend, ramp, loop, overlay, sweep, echo or cut
+  bars = 4
 
 beside medley.wav: medley.json (a receipt, to make the same medley again), medley.cue (where each song begins),
 medley.csv (a table of songs and joins), medley.png (a picture) and medley.html (a player with the time line)."""
@@ -55,8 +61,8 @@ def medley() -> job.Parser:
     add("--style", choices=STYLES, default="medley", help="medley: 16 s of each song; party: 75 s (default: medley)")
     add("--length", type=duration, metavar="TIME", help="how much of each song plays, about: 20, 0:45, 2m")
     add("--total", type=duration, metavar="TIME", help="how long it all is, about: 300, 5:00, 20m; replaces --length")
-    add("--bars", type=int, choices=range(5), default=2, help="length of a cross-fade, at most (default: 2); 0: cuts")
-    add("--settings", metavar="TOML", help="start and length of single songs, see below")
+    add("--bars", type=int, choices=range(9), default=2, help="bars of a blend, at most (default: 2); 0: cuts")
+    add("--settings", metavar="TOML", help="settings for single songs and joins, see below")
     add = words.add_argument_group("order", "SONG, A and B are file names or titles, or parts of them").add_argument
     add("--first", metavar="SONG", help="song to begin with")
     add("--last", metavar="SONG", help="song to end with")

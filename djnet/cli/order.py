@@ -8,7 +8,8 @@ from tqdm import tqdm
 
 from djnet import audio
 from djnet.cli import options, text
-from djnet.cli.medley import load_network, number_of
+from djnet.cli.medley import load_network
+from djnet.cli.settings import number_of
 from djnet.constants import WINDOW_SAMPLES
 from djnet.corpora import playlists
 from djnet.errors import UserError

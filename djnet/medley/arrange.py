@@ -13,7 +13,7 @@ from djnet.medley.analysis import Song
 from djnet.medley.join_score import JoinScores, Scorer, score_joins
 from djnet.medley.parts import Part, candidates, possible_lengths
 from djnet.medley.search import Constraints, Solution, second_best, solve
-from djnet.medley.transitions import Join, Segment, lay_out
+from djnet.medley.transitions import Asked, Join, Segment, lay_out
 
 _FITNESS = 0.05  # what one unit less of a part's fitness costs at each of its joins, in score
 _TOTAL_TRIES = 4
@@ -23,7 +23,8 @@ _TOTAL_TRIES = 4
 class Options:
     """Seconds of each song or of the whole medley, bars of a blend, parts to choose from, settings by song number.
 
-    `order` names the weights of a join's terms, see `join_score.WEIGHTS`.
+    `order` names the weights of a join's terms, see `join_score.WEIGHTS`; `joins` says what is asked of the join from
+    one song to another.
     """
 
     length: float = 16.0
@@ -32,6 +33,7 @@ class Options:
     candidates: int = 3
     settings: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
     order: str = "mix"
+    joins: Mapping[tuple[int, int], Asked] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ class Arrangement:
     solution: Solution
     second: Solution | None
     costs: dict[str, float]  # of each constraint, in score
+    asked: list[Asked]  # of each join
 
     @property
     def seconds(self) -> float:
@@ -92,14 +95,15 @@ def _arranged(
         for i, (song, seconds) in enumerate(zip(songs, lengths, strict=True))
     ]
     if len(songs) == 1:
-        return Arrangement(parts[0][:1], [], [], [], [], Solution((0,), (0,), 0.0, 0.0), None, {})
-    joins = score_joins(list(itertools.chain(*parts)), scorer, options.bars, options.order)
+        return Arrangement(parts[0][:1], [], [], [], [], Solution((0,), (0,), 0.0, 0.0), None, {}, [])
+    joins = score_joins(list(itertools.chain(*parts)), scorer, options.bars, options.order, _by_path(songs, options))
     scores = _with_fitness(parts, joins)
     solution = solve(scores, constraints)
     costs = {name: max(0.0, solve(scores, free).value - solution.value) for name, free in constraints.relaxed()}
     chosen = [parts[song][part] for song, part in zip(solution.order, solution.parts, strict=True)]
     silent = np.zeros((0, 2), np.float32)
-    _, placed = lay_out([Segment(silent, part.start, part.end, part.beats) for part in chosen], options.bars)
+    asked = [options.joins.get(pair, Asked()) for pair in itertools.pairwise(solution.order)]
+    _, placed = lay_out([Segment(silent, part.start, part.end, part.beats) for part in chosen], options.bars, asked)
     first = np.cumsum([0, *map(len, parts)])
     pairs = list(itertools.pairwise(first[list(solution.order)] + solution.parts))
     return Arrangement(
@@ -111,7 +115,13 @@ def _arranged(
         solution,
         second_best(scores, solution, constraints),
         costs,
+        asked,
     )
+
+
+def _by_path(songs: Sequence[Song], options: Options) -> dict[tuple[str, str], Asked]:
+    """What is asked of joins, by the paths of their songs."""
+    return {(songs[a].path, songs[b].path): wish for (a, b), wish in options.joins.items()}
 
 
 def _with_fitness(options: Sequence[Sequence[Part]], joins: JoinScores) -> np.ndarray:

@@ -10,8 +10,9 @@
 Spans are seconds of a song, [P, P, 2] for every ordered pair of P parts.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import scipy.stats
@@ -20,7 +21,7 @@ from djnet.constants import HOPS_PER_SECOND, SAMPLE_RATE_HZ
 from djnet.features import log_mel
 from djnet.medley import key, tempo
 from djnet.medley.parts import Part
-from djnet.medley.transitions import LARGEST_STRETCH, Segment, Transition, plan
+from djnet.medley.transitions import Asked, Segment, Transition, plan
 
 # What each term counts for, by the name that --order gives it. Tempo counts most: beats out of step are heard by all.
 WEIGHTS = {
@@ -28,10 +29,6 @@ WEIGHTS = {
     "tempo": {"tempo": 1.0},
     "sen": {"sen": 1.0},  # the paper's rule: the network alone, and no overlap
 }
-# The tempo term: of each kind of join, and what is left of it if not one bar plays against one.
-_KINDS = {"blend": 1.0, "ramp": 0.9, "overlay": 0.6, "echo": 0.1, "cut": 0.1}
-_AGAINST = {(1, 1): 1.0, (2, 1): 0.85, (1, 2): 0.85, (3, 2): 0.6, (2, 3): 0.6}
-_STRETCHED = 0.5  # of it is lost by the largest stretch
 _HEARD_SECONDS = 4.0  # on each side of a join, where energy is compared, and keys if nothing sounds together
 _LARGEST_STEP_DB = 12.0
 _NOISE_PERCENTILE = 95  # of the network's scores; up to there they count as equal
@@ -52,11 +49,20 @@ class JoinScores:
     percentile: np.ndarray
 
 
-def score_joins(parts: Sequence[Part], scorer: Scorer, bars: int, order: str = "mix") -> JoinScores:
-    """Score the join of every part with every part of another song; blends last up to `bars` bars."""
+def score_joins(
+    parts: Sequence[Part],
+    scorer: Scorer,
+    bars: int,
+    order: str = "mix",
+    asked: Mapping[tuple[str, str], Asked] = MappingProxyType({}),
+) -> JoinScores:
+    """Score the join of every part with every part of another song; blends last up to `bars` bars.
+
+    `asked` says what is asked of the join from one song to another, by their paths.
+    """
     paths = [part.song.path for part in parts]
     allowed = np.array([[a != b for b in paths] for a in paths])
-    transitions = plan_all(parts, allowed, bars)
+    transitions = plan_all(parts, allowed, bars, asked)
     spans = np.full((*allowed.shape, 4), np.nan)
     spans[allowed] = [transition.overlap for transition in transitions]
     out, into = spans[..., :2], spans[..., 2:]
@@ -77,19 +83,21 @@ def score_joins(parts: Sequence[Part], scorer: Scorer, bars: int, order: str = "
     return JoinScores(np.asarray(total), terms, percentile)
 
 
-def plan_all(parts: Sequence[Part], allowed: np.ndarray, bars: int) -> list[Transition]:
+def plan_all(
+    parts: Sequence[Part], allowed: np.ndarray, bars: int, asked: Mapping[tuple[str, str], Asked]
+) -> list[Transition]:
     """The transitions of the pairs that are allowed, row by row: bool [P, P] -> list."""
     silent = np.zeros((0, 2), np.float32)
     segments = [Segment(silent, part.start, part.end, part.beats) for part in parts]
-    return [plan(segments[a], segments[b], bars) for a, b in np.argwhere(allowed)]
+    paths = [part.song.path for part in parts]
+    return [
+        plan(segments[a], segments[b], bars, asked.get((paths[a], paths[b]), Asked())) for a, b in np.argwhere(allowed)
+    ]
 
 
 def _tempo(transition: Transition, apart: float) -> float:
     """How well tempo and metre go together; `apart` is 0 for the same tempo, 1 for the greatest difference."""
-    value = _KINDS[transition.kind]
-    if transition.kind in ("echo", "cut"):
-        return value * (1 - apart)
-    return value * _AGAINST[transition.against] * (1 - _STRETCHED * transition.stretch / LARGEST_STRETCH["ramp"])
+    return transition.quality * (1 - apart if transition.kind in ("sweep", "echo", "cut") else 1.0)
 
 
 def _harmony(parts: Sequence[Part], out: np.ndarray, into: np.ndarray) -> np.ndarray:

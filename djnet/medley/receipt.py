@@ -1,5 +1,6 @@
 """The files beside a medley: a receipt to render it again, a cue sheet, a table, a picture."""
 
+import functools
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
@@ -8,16 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 import djnet
 from djnet import audio
 from djnet.corpora import write_csv
 from djnet.errors import UserError, shown
-from djnet.files import read_json, whole_file, write_json
+from djnet.files import read_json, require_shape, whole_file, write_json
 from djnet.medley.arrange import Arrangement
 from djnet.medley.mix import Mix
-from djnet.medley.transitions import RATE_HZ, Segment
+from djnet.medley.transitions import KINDS, MOST_BARS, RATE_HZ, Asked, Segment
 
 _CLIP = {
     "song": str, "content": str, "begin": float, "start": float, "end": float, "beats": [[float]], "bpm": float,
@@ -51,7 +51,8 @@ def make_receipt(arrangement: Arrangement, title: str, bars: int, peak_db: float
         other = None
     return {
         "djnet": djnet.__version__, "title": title, "scorer": network, "bars": bars, "peak_db": peak_db,
-        "clips": clips, "scores": arrangement.scores, "terms": arrangement.terms, "value": solution.value,
+        "clips": clips, "asked": [asdict(wish) for wish in arrangement.asked],
+        "scores": arrangement.scores, "terms": arrangement.terms, "value": solution.value,
         "bound": solution.bound if np.isfinite(solution.bound) else None, "second": other,
     }  # fmt: skip
 
@@ -67,21 +68,40 @@ def read_receipt(path: Path) -> dict[str, Any]:
     pairs = all(len(beat) == 2 for clip in clips for beat in clip["beats"])
     if not clips or len(receipt["scores"]) != len(clips) - 1 or not in_order or not pairs:
         raise UserError(f"{path} is damaged (its clips, their times, beats and scores do not fit together).")
+    asked = receipt.get("asked", [{}] * len(receipt["scores"]))
+    require_shape(asked, [dict], path, "asked")
+    known = all(
+        wish.get("transition") in (None, *KINDS) and wish.get("bars") in (None, *range(MOST_BARS + 1)) for wish in asked
+    )
+    if len(asked) != len(receipt["scores"]) or not known:
+        raise UserError(f"{path} is damaged (asked must have a transition and bars for each join, or none).")
     return receipt
 
 
 def read_segments(receipt: dict[str, Any]) -> list[Segment]:
-    """The segments of a receipt with their samples; songs that are missing or changed are an error."""
+    """The segments of a receipt, which read their samples when they are needed.
+
+    Songs that are missing or changed are an error.
+    """
     segments = []
-    for clip in tqdm(receipt["clips"], desc="read", unit="song"):
+    for clip in receipt["clips"]:
         if not os.path.isfile(clip["song"]):
             raise UserError(f"{clip['song']}: is not there any more; put it back to render this medley again.")
         if audio.probe(clip["song"]).content != clip["content"]:
             raise UserError(f"{clip['song']}: has changed since the medley was made; make a new one.")
         begin, start, end = clip["begin"], clip["start"], clip["end"]
-        samples = audio.load_stereo(clip["song"], begin, end + _MARGIN_SECONDS - begin, RATE_HZ)
+        span = begin, end + _MARGIN_SECONDS - begin
+        samples = functools.partial(audio.load_stereo, clip["song"], *span, RATE_HZ)
         segments.append(Segment(samples, start - begin, end - begin, np.reshape(clip["beats"], (-1, 2)).astype(float)))
     return segments
+
+
+def read_asked(receipt: dict[str, Any]) -> list[Asked]:
+    """What was asked of each join, in `asked`: {"transition": "echo", "bars": 4} or {}; empty if there is no such list.
+
+    To set a join by hand, change its entry and render the receipt again.
+    """
+    return [Asked(wish.get("transition"), wish.get("bars")) for wish in receipt.get("asked", [])]
 
 
 def names_of(receipt: dict[str, Any]) -> list[str]:

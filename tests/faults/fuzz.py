@@ -18,7 +18,7 @@ import soundfile
 
 from djnet import audio
 from djnet.annotations import AnnotationError, join_short, read_sections
-from djnet.cli.medley import read_settings
+from djnet.cli.settings import read_settings
 from djnet.constants import SAMPLE_RATE_HZ
 from djnet.errors import UserError
 from djnet.medley.receipt import read_receipt
