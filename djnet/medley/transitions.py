@@ -264,7 +264,7 @@ def _by_rule(a: Segment, b: Segment, bars: int, kind: str | None) -> Transition:
 
 def _fitting(bars: int, most: int) -> int:
     """As many bars as are wanted and as there is room for, else 1, 2, 4 or 8, as phrases have them."""
-    return bars if bars <= most else 1 << (most.bit_length() - 1) if most > 0 else 0
+    return bars if bars <= most else 1 << int(most).bit_length() - 1 if most > 0 else 0
 
 
 def _blend(

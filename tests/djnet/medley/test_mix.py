@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from djnet.medley import mix
 from djnet.medley.loudness import loudness_of, true_peak
-from djnet.medley.transitions import LARGEST_STRETCH, RATE_HZ, Segment
+from djnet.medley.transitions import LARGEST_STRETCH, RATE_HZ, Asked, Segment
 
 
 def song(rng, bpm: float, bars: int = 6, meter: int = 4, gain: float = 0.3, pitch: float = 220.0) -> Segment:
@@ -82,7 +82,7 @@ def test_length_and_places(rng):
         (200.0, 4, "blend", "1 bar against 2"),
         (50.0, 4, "blend", "2 bars against 1"),
         (148.0, 4, "blend", "2 bars against 3"),
-        (75.0, 3, "echo", "4 against 3 beats in a bar"),
+        (75.0, 3, "sweep", "4 against 3 beats in a bar"),
     ],
 )
 def test_the_kind_of_a_join_and_where_the_beats_are(rng, bpm, meter, kind, reason):
@@ -91,7 +91,7 @@ def test_the_kind_of_a_join_and_where_the_beats_are(rng, bpm, meter, kind, reaso
     (join,) = made.joins
     assert (join.kind, join.reason) == (kind, reason)
     assert join.stretch <= LARGEST_STRETCH.get(kind, 0.0)
-    if kind == "echo":
+    if kind in ("echo", "sweep"):
         assert join.middle == pytest.approx(segments[0].seconds)
         assert abs(onset_errors(made.samples, np.array([join.middle]))[0]) < 0.005
     else:
@@ -121,6 +121,50 @@ def test_echoes_come_on_the_beat_and_die_away(rng):
     levels = [np.abs(highs[round(time * RATE_HZ) :][: RATE_HZ // 4]).max() for time in echoes]
     np.testing.assert_allclose(np.divide(levels[1:], levels[:-1]), 0.5, atol=0.1)
     assert np.abs(highs[round((join.end + 0.02) * RATE_HZ) :]).max() < 0.01 * levels[0]
+
+
+def test_a_loop_goes_on_in_the_tempo_of_the_next_song_and_fades_out(rng):
+    times = 0.1 + np.arange(49) * 60 / 123
+    hum = 0.1 * np.sin(2 * np.pi * 60 * np.arange(round((times[-1] + 0.1) * RATE_HZ)) / RATE_HZ)
+    second = Segment(hum, times[0], times[-1], np.stack([times, np.arange(49) % 4 + 1], axis=1))
+    made = mix.render([song(rng, 120), second], asked=[Asked("loop", 4)])
+    (join,) = made.joins
+    beats = made.beats[1][:16, 0]  # the clicks of the first song on the beats of the second
+    assert np.abs(onset_errors(made.samples, beats[2:14])).max() < 0.01
+    highs = np.abs(np.diff(made.samples[:, 0], 3))
+    first, last = (highs[round(time * RATE_HZ) :][: RATE_HZ // 2].max() for time in (join.middle, join.end - 0.5))
+    assert last < 0.3 * first and highs[round((join.end + 0.02) * RATE_HZ) :].max() < 0.01 * first
+
+
+def test_a_sweep_takes_the_highs_before_the_lows_and_leaves_the_next_song_whole(rng):
+    noise = 0.2 * rng.standard_normal(round(16.2 * RATE_HZ))
+    first = replace(song(rng, 120, bars=8), samples=noise)
+    made = mix.render([first, song(rng, 150, bars=8)], asked=[Asked("sweep", 2)])
+    (join,) = made.joins
+    assert (join.bars, join.end - join.start) == (2, pytest.approx(4.0))
+
+    def power(time: float, low: float, high: float) -> float:
+        part = made.samples[round(time * RATE_HZ) :][: RATE_HZ // 4, 0]
+        return float((np.abs(np.fft.rfft(part)[round(low / 4) : round(high / 4)]) ** 2).sum())
+
+    before, middle, end = join.start - 1, join.start + 2, join.end - 0.3
+    for band, least in (((4000, 12000), 1e-3), ((100, 200), 0.05)):
+        ratios = [power(time, *band) / power(before, *band) for time in (middle, end)]
+        assert ratios[1] < ratios[0] < 1.1 and (ratios[1] < 1e-3 if least == 1e-3 else ratios[1] > least)
+    assert abs(onset_errors(made.samples, np.array([join.middle]))[0]) < 0.005
+
+
+def test_one_join_alone_sounds_as_in_the_whole_mix(rng):
+    segments = [song(rng, bpm, bars=12, pitch=pitch) for bpm, pitch in ((120, 220), (122, 277), (150, 330))]
+    asked = [Asked("blend", 4), Asked("echo")]
+    whole_mix = mix.render(segments, asked=asked)
+    for i, join in enumerate(whole_mix.joins):
+        samples, placed = mix.render_join(*segments[i : i + 2], asked=asked[i], seconds=3.0)
+        assert (placed.kind, placed.bars) == (join.kind, join.bars)
+        assert placed.middle - placed.start == pytest.approx(join.middle - join.start, abs=1e-6)
+        begin = round((join.start - 3.0) * RATE_HZ)
+        there = whole_mix.samples[begin : begin + len(samples)]
+        assert len(samples) == len(there) and np.abs(samples - there).max() < 0.05 * np.abs(there).max()
 
 
 def test_without_beats_there_is_a_long_overlay(rng):

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from djnet.errors import UserError
 from djnet.medley import receipt
 from djnet.medley.mix import Mix
-from djnet.medley.transitions import RATE_HZ, Join
+from djnet.medley.transitions import RATE_HZ, Asked, Join
 
 CLIP = {
     "song": "a.wav",
@@ -35,6 +35,9 @@ RECEIPT = {"title": "", "bars": 2, "peak_db": -1.0, "clips": [CLIP, CLIP], "scor
         ({"clips": [], "scores": []}, "do not fit together"),
         ({"scores": []}, "do not fit together"),
         ({"bars": True}, "bars is not a whole number"),
+        ({"asked": [{}, {}]}, "asked must have"),
+        ({"asked": [{"transition": "jump"}]}, "asked must have"),
+        ({"asked": [{"bars": 99}]}, "asked must have"),
     ],
 )
 def test_a_receipt_of_the_wrong_shape_is_refused_by_its_place(tmp_path, change, message):
@@ -44,6 +47,13 @@ def test_a_receipt_of_the_wrong_shape_is_refused_by_its_place(tmp_path, change, 
     path.write_text(json.dumps(RECEIPT | change))
     with pytest.raises(UserError, match=rf"medley.json is damaged \(.*{message}"):
         receipt.read_receipt(path)
+
+
+def test_joins_can_be_set_by_hand(tmp_path):
+    path = tmp_path / "medley.json"
+    path.write_text(json.dumps(RECEIPT | {"asked": [{"transition": "echo", "bars": 4}]}))
+    assert receipt.read_asked(receipt.read_receipt(path)) == [Asked("echo", 4)]
+    assert receipt.read_asked(RECEIPT) == []  # all left to the rule
 
 
 def test_names_in_the_picture_do_not_cover_each_other(tmp_path, monkeypatch):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from djnet.medley.transitions import LARGEST_STRETCH, Segment, lay_out, plan
+from djnet.medley.transitions import KINDS, LARGEST_STRETCH, Asked, Segment, lay_out, plan
 
 
 def segment(bpm: float, bars: int = 6, meter: int = 4) -> Segment:
@@ -15,19 +15,20 @@ def segment(bpm: float, bars: int = 6, meter: int = 4) -> Segment:
     return Segment(np.zeros((0, 2)), times[0], times[-1], beats)
 
 
-def test_downbeats_lie_at_both_ends_or_are_not_used():
+def test_downbeats_lie_at_the_edge_that_is_joined_or_are_not_used():
     one = segment(120, bars=3)
-    np.testing.assert_allclose(one.downbeats, 0.1 + 2.0 * np.arange(4))
+    np.testing.assert_allclose(one.ending, 0.1 + 2.0 * np.arange(4))
     assert one.meter == 4
     late = Segment(one.samples, one.start + 0.2, one.end, one.beats)
-    assert len(late.downbeats) == 0 and plan(late, one, 2).kind == "overlay"
+    assert len(late.opening) == 0 and plan(one, late, 2).kind == "overlay"
+    assert plan(late, one, 2).kind == "blend"  # how it begins does not matter where it ends
     assert Segment(one.samples, 0.0, 1.0).meter == 0
 
 
 def test_a_blend_takes_a_third_of_a_segment_at_most():
-    for bars, wanted in ((2, 1), (5, 1), (6, 2), (9, 3), (30, 4)):
+    for bars, wanted in ((2, 1), (5, 1), (6, 2), (9, 2), (30, 4)):  # else 1, 2 or 4 bars, as phrases have them
         assert len(plan(segment(120, bars), segment(120, 30), 4).seconds) == wanted
-    assert plan(segment(120, 1), segment(120, 8), 4).reason == "a clip is too short"
+    assert len(plan(segment(120, 30), segment(120, 30), 8).seconds) == 8
     assert plan(segment(120, 8), segment(120, 8), 0).reason == "asked for"
 
 
@@ -84,7 +85,43 @@ def test_a_tempo_that_is_not_steady_is_not_stretched():
     one = segment(120, 6)
     beats = one.beats.copy()
     beats[20, 0] += 0.3  # the last bar but one is longer, the last one shorter
-    assert plan(Segment(one.samples, one.start, one.end, beats), one, 2).reason == "tempo not steady"
+    transition = plan(Segment(one.samples, one.start, one.end, beats), one, 2)
+    assert (transition.kind, transition.reason) == ("echo", "tempo not steady")
+
+
+def test_the_last_bar_of_a_clip_that_is_too_short_to_blend_is_looped_in_the_tempo_of_the_next():
+    (_, (join,)) = lay_out([segment(120, 1), segment(123, 12)], 2)
+    assert (join.kind, join.reason, join.bars) == ("loop", "a clip is too short", 2)
+    assert join.looped == pytest.approx(2.0) and join.stretch == pytest.approx(0.025, abs=1e-3)
+    np.testing.assert_allclose(np.diff(join.repeats), 240 / 123)
+    assert join.repeats[0] == join.middle and join.repeats[-1] == join.end
+    assert plan(segment(120, 1), segment(140, 12), 2).kind == "echo"  # stretched too far
+
+
+def test_stretching_that_is_heard_counts_against_a_transition():
+    qualities = [plan(segment(120, 24), segment(bpm, 24), 2).quality for bpm in (120, 124, 128, 134, 142)]
+    assert qualities[0] == 1.0 and np.all(np.diff(qualities) < 0)
+    assert qualities[1] > 0.9 and qualities[-1] < 0.6 * qualities[0]  # 1.6% and 9% of stretch
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_can_be_asked_for(kind):
+    transition = plan(segment(120, 12), segment(122, 12), 2, Asked(kind, 4))
+    assert transition.kind == kind
+    (_, (join,)) = lay_out([segment(120, 12), segment(122, 12)], 2, [Asked(kind, 4)])
+    assert join.bars == {"cut": 0, "echo": 0, "overlay": 0}.get(kind, 4)
+    if kind == "echo":
+        assert len(join.repeats) == 12  # as many beats as fit into a quarter of the next song
+
+
+def test_what_cannot_be_done_is_not_done_and_says_so():
+    transition = plan(segment(120, 12), segment(160, 12), 2, Asked("blend"))
+    assert (transition.kind, transition.reason) == ("echo", "tempos differ by 33%, so no blend")
+    silent = Segment(np.zeros((0, 2)), 0.0, 30.0)
+    assert plan(silent, silent, 2, Asked("ramp")).kind == "overlay"
+    assert plan(silent, silent, 2, Asked("sweep")).kind == "sweep"
+    assert plan(silent, silent, 2, Asked("echo")).looped == 0.5
+    assert plan(segment(120), segment(120), 2, Asked(bars=0)).kind == "cut"
 
 
 @given(
@@ -97,8 +134,9 @@ def test_segments_overlap_at_their_joins_and_nowhere_else(kinds, bars):
     assert len(maps) == len(segments) and len(joins) == len(segments) - 1
     assert all(join.stretch <= max(LARGEST_STRETCH.values()) + 1e-9 and join.start < join.end for join in joins)
     for join, ((_, one), (_, two)) in zip(joins, itertools.pairwise(maps), strict=True):
-        end = join.middle if join.kind == "echo" else join.end
-        assert two[0] == pytest.approx(join.start) and one[-1] == pytest.approx(end)
+        after_the_end = join.kind in ("echo", "sweep", "loop")  # the next begins where this one ends, but for a fade
+        assert one[-1] == pytest.approx(join.middle if after_the_end else join.end)
+        assert two[0] == pytest.approx(join.middle if after_the_end else join.start, abs=0.021)
         assert join.start <= join.middle <= join.end
     for source, target in maps:
         assert np.diff(source).min() > -1e-9 and np.diff(target).min() > -1e-9
