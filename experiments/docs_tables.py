@@ -18,7 +18,7 @@ Row = dict[str, str]
 
 def summary_table(rows: list[Row]) -> list[str]:
     """SEN in the three games beside the paper's numbers and continuity: a line a game and cut, from table 4."""
-    played = sorted(_played(rows), key=lambda row: (PROTOCOLS.index(row["protocol"]), int(row["seed"] or 0)))
+    played = sorted(_played(rows), key=lambda row: (PROTOCOLS.index(row["protocol"]), row["seed"] or "0"))
 
     def first(**values: str) -> Row | None:
         """The first row with these values: of the first protocol and seed, of a run without changes."""
@@ -46,7 +46,7 @@ def results_table(rows: list[Row]) -> list[str]:
     """
     lines = []
     for setting, here in _grouped(_played(rows), _setting).items():
-        here.sort(key=lambda row: int(row["seed"] or 0))
+        here.sort(key=lambda row: row["seed"] or "0")
         heads = ["game", "cut", "n", "method", "ours", "95%", "puzzles", "paper"]
         cells = []
         for row, *others in _by_seed(here):
@@ -65,7 +65,7 @@ def _by_seed(rows: list[Row]) -> list[list[Row]]:
     lines: list[list[Row]] = []
     for same in _grouped(rows, lambda row: (row["game"], row["segmentation"], row["n"], _method(row))).values():
         while same:
-            by_seed = _grouped(same, lambda row: row["seed"])
+            by_seed = _grouped(same, lambda row: row["seed"] or "0")
             lines.append([first for first, *_ in by_seed.values()])
             same = [row for _, *others in by_seed.values() for row in others]
     return lines

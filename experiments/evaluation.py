@@ -110,7 +110,7 @@ class Evaluation:
         self._manifest, self._runs, self._test = manifest, runs, test or manifest
         self._preset, self._protocol, self._seed, self._limit = preset, protocol, seed, limit
         self._recordings, self._folder, self._recompute = recordings or {}, answers, recompute
-        self._networks: dict[str, TrainedNetwork | str] = {}
+        self._networks: dict[tuple[str, int], TrainedNetwork | str] = {}
         self.played: dict[Cell, Played] = {}
 
     @cached_property
@@ -170,8 +170,10 @@ class Evaluation:
     def _row(self, cell: Cell, game: Game, scores: dict[str, list[np.ndarray]]) -> dict[str, Any]:
         """A row of the table; `scores` keeps those of this game's networks for other ways to an order."""
         sizes = sorted({len(puzzle.truth) for puzzle in game.puzzles})
-        network = self.network(cell.experiment) if cell.experiment else None
-        trained = isinstance(network, TrainedNetwork)
+        seeds = cell.seeds or (self._seed,)
+        networks: list[Any] = [self.network(cell.experiment, seed) for seed in seeds] if cell.experiment else []
+        missing = next((network for network in networks if isinstance(network, str)), "")
+        network = networks[0] if networks and not missing else None
         row: dict[str, Any] = {
             "game": cell.game,
             "segmentation": cell.segmentation,
@@ -183,9 +185,9 @@ class Evaluation:
             "corpus": game.corpus,
             "corpus_hash": game.corpus_hash,
             "trained_on": self._trained_on(cell.experiment) if cell.experiment else "",
-            "seed": self._seed if cell.experiment else "",
-            "run": network.run.hash if isinstance(network, TrainedNetwork) else "",
-            "differs": network.differs if isinstance(network, TrainedNetwork) else "",
+            "seed": "+".join(map(str, seeds)) if cell.experiment else "",
+            "run": network.run.hash if network else "",
+            "differs": network.differs if network else "",
             "puzzles": len(game.puzzles),
             "tracks": len({puzzle.track for puzzle in game.puzzles}),
             **dict.fromkeys(MEASURES, ""),
@@ -193,13 +195,13 @@ class Evaluation:
             "paper_pairwise": cell.paper[0] if cell.paper else "",
             "paper_global": cell.paper[1] if cell.paper else "",
             "commit": self._commit,
-            "trained_commit": network.commit if isinstance(network, TrainedNetwork) else "",
-            "epochs": network.run.epochs if isinstance(network, TrainedNetwork) else "",
-            "reason": game.reason,
+            "trained_commit": network.commit if network else "",
+            "epochs": network.run.epochs if network else "",
+            "reason": game.reason or missing,
         }
-        if game.reason or (cell.experiment and not trained):
-            return row | {"reason": game.reason or network}
-        answers = self._answers(cell, game, row, network, scores)
+        if row["reason"]:
+            return row
+        answers = self._answers(cell, game, row, networks, scores)
         if isinstance(answers, str):
             return row | {"reason": answers}
         played = Played(
@@ -216,7 +218,7 @@ class Evaluation:
         return " + ".join([self._manifest.name, *experiment(name).also])
 
     def _answers(
-        self, cell: Cell, game: Game, row: dict[str, Any], network: Any, scores: dict[str, list[np.ndarray]]
+        self, cell: Cell, game: Game, row: dict[str, Any], networks: list[Any], scores: dict[str, list[np.ndarray]]
     ) -> list[Answer] | str:
         """An answer to every puzzle, or the reason why there are none; as kept in the folder of predictions."""
         key = {name: str(value) for name, value in key_of(row).items()}
@@ -229,39 +231,42 @@ class Evaluation:
             if about.get("cell") != key or about.get("puzzles") != puzzles:
                 return f"{path.name} holds predictions of another run"
             return answers
-        answers = self._play(cell, game, network, scores)
+        answers = self._play(cell, game, networks, scores)
         if path is not None:
-            weights = network.weights if network else ""
+            weights = "+".join(network.weights for network in networks)
             predictions.write(path, {"cell": key, "puzzles": puzzles, "weights": weights}, answers)
         return answers
 
-    def _play(self, cell: Cell, game: Game, network: Any, scores: dict[str, list[np.ndarray]]) -> list[Answer]:
+    def _play(
+        self, cell: Cell, game: Game, networks: list[TrainedNetwork], scores: dict[str, list[np.ndarray]]
+    ) -> list[Answer]:
         bar = {"desc": f"{cell.game} {cell.segmentation} {cell.n or ''} {cell.method}", "total": len(game.puzzles)}
         normalised = (game.puzzles, self._manifest.mean, self._manifest.std)
-        if network and network.model.name in LISTWISE:
-            orders = tqdm(scoring.solve_puzzles(network.model, *normalised), unit="puzzle", leave=False, **bar)
+        if networks and networks[0].model.name in LISTWISE:
+            orders = tqdm(scoring.solve_puzzles(networks[0].model, *normalised), unit="puzzle", leave=False, **bar)
             return [Answer(p.id, p.truth, order) for p, order in zip(game.puzzles, orders, strict=True)]
-        name = cell.experiment or cell.method
+        name = f"{cell.experiment or cell.method} {cell.seeds}"
         if name not in scores:
-            matrices: Iterable[np.ndarray] = (
-                scoring.score_puzzles(network.model, *normalised) if network else map(REFERENCES[name], game.puzzles)
-            )
-            scores[name] = list(tqdm(matrices, unit="puzzle", leave=False, **bar))
+            players = [scoring.score_puzzles(network.model, *normalised) for network in networks]
+            matrices = zip(*players, strict=True) if players else ([REFERENCES[cell.method](p)] for p in game.puzzles)
+            means = (np.mean(matrix, axis=0) for matrix in matrices)
+            scores[name] = list(tqdm(means, unit="puzzle", leave=False, **bar))
         rule = {GREEDY: greedy, LIKELIEST: likeliest}.get(cell.method.removeprefix("sen "), best_order)
         return [Answer(p.id, p.truth, rule(s).order, s) for p, s in zip(game.puzzles, scores[name], strict=True)]
 
-    def network(self, name: str) -> TrainedNetwork | str:
+    def network(self, name: str, seed: int | None = None) -> TrainedNetwork | str:
         """The best weights of a named run, else those shipped for this music, else what to do."""
-        if name not in self._networks:
-            self._networks[name] = self._find_network(name)
-        return self._networks[name]
+        seed = self._seed if seed is None else seed
+        if (name, seed) not in self._networks:
+            self._networks[name, seed] = self._find_network(name, seed)
+        return self._networks[name, seed]
 
-    def _find_network(self, name: str) -> TrainedNetwork | str:
-        published = experiment(name, preset=self._preset, protocol=self._protocol, seed=self._seed)
+    def _find_network(self, name: str, seed: int) -> TrainedNetwork | str:
+        published = experiment(name, preset=self._preset, protocol=self._protocol, seed=seed)
         paths = self._runs.glob("*/*/run.json"), WEIGHTS.glob("*/run.json")
         choices = next(filter(None, (self._runs_of(published, own) for own in paths)), [])
         if not choices:
-            flags = f"--experiment={name} --preset={self._preset} --protocol={self._protocol} --seed={self._seed}"
+            flags = f"--experiment={name} --preset={self._preset} --protocol={self._protocol} --seed={seed}"
             places = f"--data={self._manifest.folder} --output={self._runs}"
             places += f" --also=FOLDER (records of {', '.join(published.also)})" if published.also else ""
             return f"no finished run: python -m experiments.train {flags} {places}"

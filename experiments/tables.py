@@ -36,6 +36,8 @@ BAR = "bar"  # a gap of a whole bar
 GREEDY, LIKELIEST = "(greedy)", "(likeliest)"  # other ways from the same scores to an order
 # Not of the paper: SEN that compares the spectrograms beside the embeddings, and both trained on rendered songs too.
 VARIANT = "sen, two matrices"
+WIDE, MEAN = f"{VARIANT}, wide", f"{VARIANT}, mean of three seeds"
+RANDOM_GAP = "sen, random gap"
 MORE_MUSIC = {"sen, more music": "more_music/sen", f"{VARIANT}, more music": "more_music/two_matrices"}
 
 
@@ -55,6 +57,7 @@ class Cell:
     rival: tuple[str, str] = ("sen", "fixed")  # method and segmentation that it is tested against
     gap: float | str = 0.0  # seconds removed on each side of every cut, or BAR before it
     cut: str | None = None  # where the puzzle is cut, if not as in training
+    seeds: tuple[int, ...] = ()  # the mean of these seeds' scores plays; without, one run
 
     @property
     def group(self) -> tuple[str, str, int, float | str]:
@@ -70,7 +73,10 @@ def _group(game: str, cut: str, n: int, rows: Iterable[Row], rival: tuple[str, s
     """Cells that play the same puzzles: the references, and methods that are tested against their rival."""
     return [
         *[Cell(game, cut, n, method, rival=rival) for method in REFERENCES],
-        *[Cell(game, segmentation, n, method, name, value, rival) for method, segmentation, name, value in rows],
+        *[
+            Cell(game, segmentation, n, method, name, value, rival, seeds=(0, 1, 2) if method == MEAN else ())
+            for method, segmentation, name, value in rows
+        ],
     ]
 
 
@@ -79,8 +85,12 @@ def _two_matrices(cut: str) -> Row:
 
 
 def _variants(cut: str) -> list[Row]:
-    more: list[Row] = [(name, cut, run, None) for name, run in MORE_MUSIC.items()]
-    return [_two_matrices(cut), *(more if cut == "fixed" else [])]
+    more = {WIDE: "wide/two_matrices", MEAN: "two_matrices/fixed", **MORE_MUSIC} if cut == "fixed" else {}
+    return [_two_matrices(cut), *((name, cut, run, None) for name, run in more.items())]
+
+
+def _random_gap(cut: str) -> Row:
+    return RANDOM_GAP, cut, f"gap/{cut}", None
 
 
 def _other_rules(cut: str, run: str) -> list[Row]:
@@ -100,6 +110,7 @@ def _table4(game: str) -> list[Cell]:
     if game == "jigsaw":  # each on puzzles cut as in its training
         return [cell for row in rows for cell in _group(game, row[1], 8, [row, *_variants(row[1])], ("sen", row[1]))]
     rows += [*_other_rules("downbeat", "table4/downbeat"), *_variants("fixed"), *_variants("downbeat")]
+    rows += [_random_gap("fixed"), _random_gap("downbeat")]
     rows += [(model, "downbeat", f"table3/downbeat/{model}", None) for model in ("sn", "cin")]
     return _group(game, "", 0, rows, ("sen", "downbeat"))
 
@@ -117,10 +128,9 @@ def _boundary(gap: float | str) -> list[Cell]:
         ("sen", "downbeat", "table4/downbeat"),
         ("ccsn", "fixed", "table2/ccsn"),
         ("sen, gap 0.5 s", "fixed", "boundary/sen"),
-        ("sen, random gap", "fixed", "gap/fixed"),
-        ("sen, random gap", "downbeat", "gap/downbeat"),
     )
     rows: list[Row] = [(name, cut, run, None) for name, cut, run in methods]
+    rows += [_random_gap("fixed"), _random_gap("downbeat")]
     cells = _group("jigsaw", "fixed", 3, [*rows, _two_matrices("fixed")], ("sen", "fixed"))
     return [replace(cell, gap=gap, cut="downbeat" if gap == BAR else "fixed") for cell in cells]
 
@@ -128,7 +138,7 @@ def _boundary(gap: float | str) -> list[Cell]:
 def _transfer(n: int) -> list[Cell]:
     """Music of another kind: the networks that a medley may be made with, on the same puzzles."""
     rows: list[Row] = [("sen", cut, f"table4/{cut}", None) for cut in ("fixed", "downbeat")]
-    rows += [*_variants("fixed"), *_variants("downbeat")]
+    rows += [*_variants("fixed"), *_variants("downbeat"), _random_gap("fixed"), _random_gap("downbeat")]
     return [replace(cell, cut="fixed") for cell in _group("jigsaw", "fixed", n, rows, ("continuity", "fixed"))]
 
 

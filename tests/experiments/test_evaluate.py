@@ -3,8 +3,10 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import keras
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -15,13 +17,14 @@ from djnet.networks.models import build
 from djnet.puzzles import jigsaws
 from experiments import evaluation, tables
 from experiments.checkpoints import run_folder
-from experiments.configs import EXPERIMENTS, experiment
-from experiments.evaluation import Evaluation
+from experiments.configs import EXPERIMENTS, Run, experiment
+from experiments.evaluation import Evaluation, TrainedNetwork
 from experiments.trainer import train
 from preprocessing import make_medleys
 from tests.djnet.networks.test_models import TINY
 
-OURS = (*tables.REFERENCES, tables.VARIANT, *tables.MORE_MUSIC)  # not in the paper
+# Not in the paper.
+OURS = (*tables.REFERENCES, tables.VARIANT, tables.WIDE, tables.MEAN, tables.RANDOM_GAP, *tables.MORE_MUSIC)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +69,8 @@ def test_three_games_from_records_to_tables_and_a_second_run_the_same(records, r
         assert done.returncode == 0, done.stderr
     table = pd.read_csv(tmp_path / "one" / "table2.csv").set_index("method")
     networks = ["sn", "ccsn", "cin", "tsn", "opn", "sen", "sen (greedy)", "sen (likeliest)"]
-    networks += ["sen, two matrices", "sen, more music", "sen, two matrices, more music"]
+    networks += ["sen, two matrices", "sen, two matrices, wide", "sen, two matrices, mean of three seeds"]
+    networks += ["sen, more music", "sen, two matrices, more music"]
     assert list(table.index) == ["random", "continuity", "click", *networks]
     played = table[table.reason.isna()]
     assert set(played.index) == {"random", "continuity", "click", "tsn", "sen", "sen (greedy)", "sen (likeliest)"}
@@ -237,3 +241,22 @@ def test_scores_of_many_puzzles_are_those_of_the_pair_model(records, name, windo
     for puzzle, scores in zip(puzzles, found, strict=True):
         a, b = (((piece - records.mean) / records.std)[None] for piece in puzzle.fragments[:2])
         assert scores[0, 1] == pytest.approx(float(model([a, b])[0]), abs=1e-5)
+
+
+def test_the_mean_of_several_seeds_plays_with_the_mean_of_their_scores(records, tmp_path, monkeypatch):
+    player = Evaluation(records, tmp_path)
+    models = [SimpleNamespace(name="sen", seed=seed) for seed in (0, 1, 2)]
+    networks = [TrainedNetwork(model, Run(seed=model.seed), "", str(model.seed), "") for model in models]
+    monkeypatch.setattr(player, "network", lambda name, seed: networks[seed])
+
+    def scores(model, puzzles, mean, std):
+        for puzzle in puzzles:
+            yield np.full((len(puzzle.truth),) * 2, float(model.seed), np.float32)
+
+    monkeypatch.setattr(scoring, "score_puzzles", scores)
+    cell = next(cell for cell in tables.CELLS["2"] if cell.seeds)
+    (row,) = player.play([cell])
+    assert row["seed"] == "0+1+2" and not row["reason"]
+    assert all((answer.scores == 1.0).all() for answer in player.played[cell].answers)
+    networks[2] = "no finished run"
+    assert player.play([cell])[0]["reason"] == "no finished run"
