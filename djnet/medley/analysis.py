@@ -29,9 +29,9 @@ from djnet.medley.loudness import loudness_of
 from djnet.processes import end_with
 from djnet.records import FEATURES, dequantised, quantised
 
-VERSION = 4  # of the cached files
+VERSION = 5  # of the cached files
 _ARRAYS = ("beats", "strengths", "mel", "chroma")
-_FEWEST_BARS = 5  # of a song whose bars are used
+_FEWEST_BARS = 5  # clear ones, of a song whose bars are used
 _SHORTEST_SECONDS = 4.0
 _LONGEST_SECONDS = 3600.0
 _MONO_TO_STEREO_LU = 3.01  # what a mono recording gains when both loudspeakers play it
@@ -60,11 +60,19 @@ class Song:
         return shown(audio.name_of(self.path))
 
     @functools.cached_property
+    def _bars(self) -> tempo.Bars:
+        bars = tempo.bars_of(self.beats, self.strengths)
+        return bars if bars.clear.sum() >= _FEWEST_BARS else tempo.Bars(np.zeros(0), np.zeros(0, bool))
+
+    @property
     def bars(self) -> np.ndarray:
-        """Downbeats of the longest part with a clear beat and even bars: [B + 1]."""
-        run = tempo.longest_run(tempo.trusted(self.beats, self.strengths))
-        bars = tempo.whole_bars(self.beats[run])
-        return bars if len(bars) > _FEWEST_BARS else np.zeros(0)
+        """Downbeats from the first bar with clear beats to the last: [B + 1]."""
+        return self._bars.lines
+
+    @property
+    def clear(self) -> np.ndarray:
+        """Which of the bars have clear and even beats: bool [B]."""
+        return self._bars.clear
 
     def waveform(self, start: float, end: float) -> np.ndarray:
         """The samples between two times in seconds: float32 [N] at 22,050 Hz."""
@@ -76,8 +84,8 @@ class Song:
         """Beats a minute; 0 without a beat."""
         if not len(self.bars):
             return 0.0
-        inside = (self.beats[:, 0] >= self.bars[0]) & (self.beats[:, 0] <= self.bars[-1])
-        return tempo.bpm(self.beats[inside])
+        beats = self.beats[:, 1].max()
+        return float(60.0 * beats / np.median(np.diff(self.bars)[self.clear]))
 
 
 def analyse(paths: Sequence[str], cache: Path, workers: int = 2) -> tuple[list[Song], list[Skipped]]:
@@ -168,7 +176,7 @@ def _measure(path: str, probe: audio.Probe, samples: np.ndarray, fine: np.ndarra
     chroma = chroma_of(samples, SAMPLE_RATE_HZ)
     if has_tracker():
         activations = tracker.activations(fine, tracker.ANALYSIS_RATE_HZ)
-        beats = decoder.decode(activations, network.FRAMES_PER_SECOND)
+        beats = tempo.undoubled(decoder.decode(activations, network.FRAMES_PER_SECOND))
         frames = np.round(beats[:, 0] * network.FRAMES_PER_SECOND).astype(int)
         strengths = activations[frames].max(axis=1)
     return Song(

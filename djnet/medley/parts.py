@@ -14,6 +14,7 @@ _SHARED_SECONDS = 8.0  # there, that sound together with the neighbours and are 
 _QUARTERS = 4  # of a bar, each described by itself
 _BANDS = 32
 _NOVELTY_BARS = 4
+_EDGE_BARS = 2  # at least, of a part, where others are joined to it
 _RANGE_DB = 30.0  # below the song's loud bars, where energy no longer counts
 _QUIET_DB = 12.0  # below them: an intro from nothing, a break, applause dying away
 
@@ -39,7 +40,7 @@ def candidates(
     song: Song, seconds: float, count: int, start: float | None = None, length: float | None = None
 ) -> list[Part]:
     """The best parts of a song of about that many seconds, best first; or the one of a given start or length."""
-    bars = song.bars if len(song.bars) else _pseudo_bars(song)
+    bars, clear = _bars(song)
     if length is not None:
         n = round(length / _bar_seconds(bars))
     elif len(song.bars):
@@ -48,7 +49,7 @@ def candidates(
         n = round((seconds + _SHARED_SECONDS) / _PSEUDO_BAR_SECONDS)
     n = min(max(1, n), len(bars) - 1)
     if start is None:
-        fitness = thumbnails(song.mel, bars, n, count)
+        fitness = thumbnails(song.mel, bars, n, count, clear)
     elif 0 <= start < bars[-1]:
         first = min(int(np.argmin(np.abs(bars - start))), len(bars) - 2)
         n = min(n, len(bars) - 1 - first)
@@ -65,14 +66,30 @@ def possible_lengths(song: Song) -> np.ndarray:
     return np.arange(_SHORTEST_SECONDS, max(song.seconds, _SHORTEST_SECONDS + 1), _PSEUDO_BAR_SECONDS)
 
 
+def _bars(song: Song) -> tuple[np.ndarray, np.ndarray]:
+    """Bar lines [K + 1] of a song, or every two seconds or so without downbeats; and which bars are clear [K]."""
+    if len(song.bars):
+        return song.bars, song.clear
+    bars = _pseudo_bars(song)
+    return bars, np.ones(len(bars) - 1, bool)
+
+
 def _bar_seconds(bars: np.ndarray) -> float:
     """The usual length of a bar: downbeats [K + 1] -> seconds."""
     return float(np.median(np.diff(bars)))
 
 
 def _phrases(song: Song) -> list[int]:
-    """How many bars a part may have: 4, or eights of which the song has enough."""
-    return [4, *range(8, len(song.bars), 8)]
+    """How many bars a part may have: 4, or eights of which the song has enough that begin and end clearly."""
+    lengths = [4, *range(8, len(song.bars), 8)]
+    return [n for n in lengths if n < len(song.bars) and _clear_edges(song.clear, n).any()] or [1]
+
+
+def _clear_edges(clear: np.ndarray, length: int) -> np.ndarray:
+    """Which spans of `length` bars begin and end with clear bars, where they are joined: [K] -> [K - length + 1]."""
+    spans = np.lib.stride_tricks.sliding_window_view(clear, length)
+    edge = min(length, max(_EDGE_BARS, length // 4))
+    return spans[:, :edge].all(axis=1) & spans[:, -edge:].all(axis=1)
 
 
 def _pseudo_bars(song: Song) -> np.ndarray:
@@ -85,13 +102,17 @@ def _pseudo_bars(song: Song) -> np.ndarray:
     return np.append(np.arange(begin, end - _PSEUDO_BAR_SECONDS / 2, _PSEUDO_BAR_SECONDS), end)
 
 
-def thumbnails(mel: np.ndarray, bars: np.ndarray, length: int, count: int = 3) -> dict[int, float]:
+def thumbnails(
+    mel: np.ndarray, bars: np.ndarray, length: int, count: int = 3, clear: np.ndarray | None = None
+) -> dict[int, float]:
     """First bar -> fitness of the best spans of `length` bars, best first: mel [T, 128], bars [K + 1] seconds.
 
     Fitness adds up how alike the span is to its best two repetitions elsewhere in the song, its energy, and how much
-    changes in the music where it begins and ends; edges much quieter or louder than the rest count against it. No two
-    spans share more than half.
+    changes in the music where it begins and ends; edges much quieter or louder than the rest count against it, and so
+    do bars inside that are not clear (bool [K]; all are if not given). Those at its edges are, if the song has such
+    spans. No two spans share more than half.
     """
+    clear = np.ones(len(bars) - 1, bool) if clear is None else clear
     features, level = _describe(mel, bars)
     similarity = features @ features.T
     below = np.clip(np.percentile(level, 90) - level, 0.0, _RANGE_DB)  # dB
@@ -103,9 +124,15 @@ def thumbnails(mel: np.ndarray, bars: np.ndarray, length: int, count: int = 3) -
     novelty = _novelty(similarity)
     changes = 0.25 * (novelty[: len(spans)] + novelty[length:])
     fitness = _repetition(similarity, length) + 0.5 * energy + changes - quiet - uneven / _RANGE_DB
+    fitness -= 1.0 - np.lib.stride_tricks.sliding_window_view(clear, length).mean(axis=1)
+    joinable = _clear_edges(clear, length)
     chosen: dict[int, float] = {}
     for first in np.argsort(-fitness, kind="stable"):
-        if len(chosen) < count and all(abs(first - other) * 2 >= length for other in chosen):
+        if (
+            (joinable[first] or not joinable.any())
+            and len(chosen) < count
+            and all(abs(first - other) * 2 >= length for other in chosen)
+        ):
             chosen[int(first)] = float(fitness[first])
     return chosen
 

@@ -1,4 +1,7 @@
-"""Beats -> tempo, how steady it is, and beat times more exact than the tracker's frames."""
+"""Beats -> tempo, bars and which of them are clear, and beat times more exact than the tracker's frames."""
+
+import itertools
+from typing import NamedTuple
 
 import numpy as np
 
@@ -6,6 +9,10 @@ _SMOOTHING_BEATS = 4
 # Mean beat probability from which on beats are trusted: any, and those as steady as a machine's.
 _TRUSTED, _TRUSTED_IF_STEADY, _STEADY = 0.3, 0.15, 0.01
 _TRUST_BEATS = 8
+_TEMPO_TOLERANCE = 0.08  # of the length of a beat or a bar that is as long as others
+_FEWEST_SLOW_BEATS = 4  # in half the tempo
+_AROUND_BARS = 6  # on each side, that a bar is compared with
+_BRIDGED_BARS = 8  # that may be faint between clear ones
 
 
 def smoothed(beats: np.ndarray) -> np.ndarray:
@@ -45,6 +52,54 @@ def unsteadiness(beats: np.ndarray) -> float:
     return float(np.median(np.abs(lengths - np.median(lengths))) / np.median(lengths))
 
 
+def undoubled(beats: np.ndarray) -> np.ndarray:
+    """The same beats where a passage was followed in half the song's tempo: beats are put between them.
+
+    [K, 2] -> [L, 2]. A tracker changes to half the tempo where few instruments are left.
+    """
+    lengths = np.diff(beats[:, 0])
+    if len(lengths) < 2:
+        return beats
+    slow = np.append(np.abs(lengths / np.median(lengths) - 2) < _TEMPO_TOLERANCE * 2, False)
+    slow &= _long_runs(slow, _FEWEST_SLOW_BEATS)
+    meter = beats[:, 1].max()
+    first = np.where(slow, 2 * (beats[:, 1] - 1) % meter + 1, beats[:, 1])
+    between = np.stack([beats[:-1, 0] + lengths / 2, first[:-1] % meter + 1], axis=1)[slow[:-1]]
+    together = np.concatenate([np.stack([beats[:, 0], first], axis=1), between])
+    return together[np.argsort(together[:, 0], kind="stable")]
+
+
+class Bars(NamedTuple):
+    """Downbeats [B + 1] in seconds, and which of the bars between them have clear and even beats: bool [B]."""
+
+    lines: np.ndarray
+    clear: np.ndarray
+
+
+def bars_of(beats: np.ndarray, strengths: np.ndarray) -> Bars:
+    """All bars from the first clear one to the last: [K, 2], [K] -> Bars.
+
+    A bar is clear if its beats are trusted and it is as long as those around it. One that the tracker made longer or
+    shorter, because the music has a beat more or less there, is not; it parts the bars on both sides of it from each
+    other, but does not end the search. A few faint bars between clear ones are clear if they are even.
+    """
+    places = np.flatnonzero(beats[:, 1] == 1)
+    if len(places) < 2:
+        return Bars(np.zeros(0), np.zeros(0, bool))
+    lines, counts = beats[places, 0], np.diff(places)
+    lengths = np.diff(lines)
+    usual = np.array([np.median(lengths[max(0, i - _AROUND_BARS) : i + _AROUND_BARS + 1]) for i in range(len(lengths))])
+    even = (counts == np.median(counts)) & (np.abs(lengths / usual - 1) < _TEMPO_TOLERANCE)
+    sure = trusted(beats, strengths)
+    clear = even & [bool(sure[a:b].all()) for a, b in itertools.pairwise(places)]
+    gaps = even & ~clear
+    clear |= gaps & ~_long_runs(~clear, _BRIDGED_BARS + 1) & _inside(clear)
+    numbers = np.flatnonzero(clear)
+    if len(numbers) == 0:
+        return Bars(np.zeros(0), np.zeros(0, bool))
+    return Bars(lines[numbers[0] : numbers[-1] + 2], clear[numbers[0] : numbers[-1] + 1])
+
+
 def whole_bars(beats: np.ndarray) -> np.ndarray:
     """Downbeats of the longest run of bars that all have the same number of beats: [K, 2] -> [bars + 1]."""
     places = np.flatnonzero(beats[:, 1] == 1)
@@ -53,6 +108,20 @@ def whole_bars(beats: np.ndarray) -> np.ndarray:
     meter = int(np.median(np.diff(places)))
     run = longest_run(np.diff(places) == meter)
     return beats[places[run.start : run.stop + 1], 0] if run.stop > run.start else np.zeros(0)
+
+
+def _long_runs(flags: np.ndarray, least: int) -> np.ndarray:
+    """Which values belong to runs of at least so many true values: bool [N] -> bool [N]."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.astype(int), [0]]))).reshape(-1, 2)
+    long = np.zeros(len(flags), bool)
+    for first, last in edges[edges[:, 1] - edges[:, 0] >= least]:
+        long[first:last] = True
+    return long
+
+
+def _inside(flags: np.ndarray) -> np.ndarray:
+    """Which values lie between the first and the last true one: bool [N] -> bool [N]."""
+    return np.logical_or.accumulate(flags) & np.logical_or.accumulate(flags[::-1])[::-1]
 
 
 def trusted(beats: np.ndarray, strengths: np.ndarray) -> np.ndarray:

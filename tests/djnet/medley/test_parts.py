@@ -82,6 +82,17 @@ def test_a_note_that_is_held_does_not_come_back(seed):
     assert "a" not in form[best:][:4]
 
 
+def test_parts_begin_and_end_with_clear_bars(rng):
+    clear = np.ones(24, bool)
+    clear[[5, 14]] = False
+    mel = mel_of_bars(rng, "abcdefgh" * 3)
+    for first in thumbnails(mel, np.arange(25) * BAR, 8, 100, clear):
+        assert clear[[first, first + 1, first + 6, first + 7]].all()
+    for first in thumbnails(mel, np.arange(25) * BAR, 4, 100, clear):
+        assert clear[first : first + 4].all()
+    assert thumbnails(mel, np.arange(25) * BAR, 8, 1, np.arange(24) % 2 == 0)  # no such part: the best there is
+
+
 def test_no_two_parts_share_more_than_half(rng):
     firsts = sorted(thumbnails(mel_of_bars(rng, "abcdefgh" * 3), np.arange(25) * BAR, 4, count=100))
     assert len(firsts) > 5 and np.diff(firsts).min() >= 2

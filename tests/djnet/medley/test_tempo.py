@@ -36,10 +36,35 @@ def test_the_longest_run_of_even_bars():
     np.testing.assert_allclose(found, 6.0 + 2.0 * np.arange(6))
 
 
+def steady(lengths: list[float], meter: int = 4) -> np.ndarray:
+    """Beats of these lengths, numbered through as a tracker does."""
+    return beats(np.concatenate([[0.0], np.cumsum(lengths)]), meter)
+
+
+def test_bars_are_followed_through_a_beat_too_many_and_through_faint_bars():
+    # Two beats more in the twentieth bar, which the tracker squeezes into it; eight faint bars later on.
+    tracked = steady([0.5] * 76 + [0.75] * 4 + [0.5] * 120)
+    strengths = np.where(np.abs(np.arange(201) - 140) < 14, 0.02, 0.9)
+    bars = tempo.bars_of(tracked, strengths)
+    assert bars.lines[0] == 0 and len(bars.lines) == 51
+    assert np.flatnonzero(~bars.clear).tolist() == [19]
+    strengths[100:] = 0.02  # too much to be bridged
+    assert tempo.bars_of(tracked, strengths).lines[-1] < 60
+
+
+def test_a_passage_in_half_the_tempo_is_brought_back():
+    found = tempo.undoubled(steady([0.5] * 64 + [1.0] * 16 + [0.5] * 64))
+    np.testing.assert_allclose(np.diff(found[:, 0]), 0.5)
+    np.testing.assert_array_equal(found[:, 1], np.arange(len(found)) % 4 + 1)
+    free = steady([0.5] * 40 + [1.0] + [0.5] * 40)  # a held note, not a passage
+    np.testing.assert_array_equal(tempo.undoubled(free), free)
+
+
 def test_too_few_beats():
     for few in (np.zeros((0, 2)), beats(np.array([1.0]))):
         assert tempo.bpm(few) == tempo.unsteadiness(few) == 0
-        assert len(tempo.whole_bars(few)) == 0
+        assert len(tempo.whole_bars(few)) == len(tempo.bars_of(few, np.ones(len(few))).lines) == 0
+        np.testing.assert_array_equal(tempo.undoubled(few), few)
         np.testing.assert_array_equal(tempo.smoothed(few), few)
 
 
