@@ -88,8 +88,10 @@ docs-tables: $(INSTALLED) ## write the tables of README.md and docs/ from result
 
 readme-tables: docs-tables ## the old name of docs-tables
 
-weights: $(INSTALLED) ## write weights.npz of the shipped networks from their best.keras, to run without TensorFlow
-	@for folder in djnet/weights/*/; do $(BIN)/python -m experiments.export $$folder $${folder}weights.npz || exit; done
+weights: $(INSTALLED) ## ship a trained network: RUN=folder of a run NAME=sen-fixed
+	@test -n "$(RUN)" -a -n "$(NAME)" || { echo "Name the run and what it shall be called: make weights RUN=folder NAME=sen-fixed" >&2; exit 2; }
+	@mkdir -p djnet/weights/$(NAME) && cp "$(RUN)/run.json" djnet/weights/$(NAME)/ && \
+	  $(BIN)/python -m experiments.export "$(RUN)" djnet/weights/$(NAME)/weights.npz
 
 ## Development
 

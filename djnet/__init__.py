@@ -2,7 +2,7 @@
 
     djnet.order(["a.mp3", "b.mp3", "c.mp3"])         the files in the order in which they follow each other best
     djnet.medley(["a.mp3", "b.mp3"], "medley.mp3")   one piece of music out of many songs, see djnet.medley.make
-    djnet.load("sen-downbeat").scores(files)         how well each follows each other one
+    djnet.load("sen-two-matrices").scores(files)         how well each follows each other one
 
 The library takes arguments and returns values; jobs with flags live in `preprocessing` and `experiments`.
 """
@@ -19,13 +19,13 @@ __version__ = "0.2.0"
 
 
 def load(name: "str | Path") -> "Scorer":
-    """A trained network: `djnet.load("sen-downbeat").scores(files)`, or a run folder's path."""
+    """A trained network: `djnet.load("sen-two-matrices").scores(files)`, or a run folder's path."""
     from djnet import pretrained  # here, so that `import djnet` stays light
 
     return pretrained.load(name)
 
 
-def order(files: "Sequence[str | Path]", network: "str | Path" = "sen-downbeat") -> "list[str | Path]":
+def order(files: "Sequence[str | Path]", network: "str | Path" = "sen-two-matrices") -> "list[str | Path]":
     """Music files in the order in which they follow each other best, each played whole."""
     return [files[i] for i in load(network).order(files).order]
 

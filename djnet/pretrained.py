@@ -55,7 +55,9 @@ class Scorer:
     def model(self) -> "keras.Model":
         """The network as a Keras model, which needs TensorFlow."""
         if isinstance(self.network, inference.Sen):
-            return read_model((self.folder or Path()) / "best.keras")
+            from djnet.networks.models import from_numpy
+
+            return from_numpy(self.network)
         return self.network
 
     def scores(self, fragments: Sequence[Fragment]) -> np.ndarray:
@@ -117,10 +119,10 @@ def load(name: str | Path) -> Scorer:
     A checkpoint is that of the paper's authors, in TensorFlow 1: `networks/release.py`.
     """
     folder = WEIGHTS / name if name in names() else Path(name).expanduser()
-    weights = [folder / file for file in ("weights.npz", "best.keras") if (folder / file).exists()]
+    weights = weights_of(folder)
     if not (folder / "run.json").exists() and any(folder.glob("*.index")):
         return _load_release(folder)
-    if not weights or not (folder / "run.json").exists():
+    if weights is None or not (folder / "run.json").exists():
         shipped = ", ".join(names()) or "none"
         raise FileNotFoundError(
             f"{name} is neither a network of the package ({shipped}) nor a folder of a run or of a checkpoint."
@@ -132,8 +134,13 @@ def load(name: str | Path) -> Scorer:
     require_shape(facts, {"run": {"protocol": str}}, path)
     mean, std = moments(facts, path)
     protocol = {"isolated": "trimmed"}.get(facts["run"]["protocol"], facts["run"]["protocol"])
-    network = read_network(weights[0]) if weights[0].suffix == ".npz" else read_model(weights[0])
+    network = read_network(weights) if weights.suffix == ".npz" else read_model(weights)
     return Scorer(network, mean, std, protocol, folder)
+
+
+def weights_of(folder: Path) -> Path | None:
+    """The file that holds a network's weights: weights.npz, as shipped networks have it, or best.keras."""
+    return next((folder / file for file in ("weights.npz", "best.keras") if (folder / file).exists()), None)
 
 
 def _load_release(folder: Path) -> Scorer:
@@ -163,14 +170,16 @@ def read_network(path: Path) -> inference.Sen:
 
 
 def read_model(path: Path) -> "keras.Model":
-    """A network from a .keras file, in safe mode: a file that holds code is refused."""
+    """A Keras model from a .keras file, in safe mode (one that holds code is refused), or from weights.npz."""
     _check_sizes(path)
     try:
         import keras
 
-        import djnet.networks.models  # noqa: F401  (registers the layers that a saved model is made of)
+        from djnet.networks.models import from_numpy  # registers the layers that a saved model is made of
     except ModuleNotFoundError as error:
         raise ModelError(f"{path} needs {error.name}, which is not installed: pip install 'djnet[train]'") from error
+    if path.suffix == ".npz":
+        return from_numpy(read_network(path))
     try:
         return keras.models.load_model(path, compile=False, safe_mode=True)
     except Exception as error:  # a damaged file can make Keras, HDF5 and zipfile say almost anything

@@ -21,7 +21,7 @@ from djnet.errors import UserError
 from djnet.files import digest_json
 from djnet.ordering import best_order, greedy, likeliest
 from djnet.pairs import LISTWISE
-from djnet.pretrained import WEIGHTS, ModelError, read_model
+from djnet.pretrained import WEIGHTS, ModelError, read_model, weights_of
 from djnet.puzzles import (
     MOST_PARTS,
     Puzzle,
@@ -272,10 +272,10 @@ class Evaluation:
             return f"no finished run: python -m experiments.train {flags} {places}"
         # As it is published, or else what was trained longest.
         run, folder, facts = max(choices, key=lambda choice: (choice[0].hash == published.hash, choice[0].epochs))
-        with open(folder / "best.keras", "rb") as file:
-            weights = hashlib.file_digest(file, "sha256").hexdigest()[:12]
+        path = weights_of(folder) or folder / "best.keras"
+        weights = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
         try:
-            model = read_model(folder / "best.keras")
+            model = read_model(path)
         except ModelError as error:
             return str(error)
         return TrainedNetwork(model, run, facts["commit"], weights, run.differences(published))

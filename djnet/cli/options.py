@@ -72,7 +72,7 @@ def medley() -> job.Parser:
     add("--keep-order", action="store_true", help="keep songs in the order given, and files of a folder sorted by name")
     add("--drop-worst", type=int, default=0, metavar="K", help="leave out the K songs that fit worst")
     add = words.add_argument_group("advanced").add_argument
-    add("--network", default="sen-downbeat", help="name of shipped weights, or folder of a trained run")
+    add("--network", default="sen-medley", help="name of shipped weights, or folder of a trained run")
     add("--candidates", type=int, choices=range(1, 6), default=3, help="parts of each song to choose from (default: 3)")
     add("--workers", type=int, default=os.cpu_count() or 1, help="songs analysed at once (default: one a CPU)")
     add("--cache", default=CACHE, help=f"folder where analysed songs are kept (default: {CACHE})")
@@ -88,7 +88,7 @@ def order() -> job.Parser:
     )
     add = words.add_argument
     add("files", nargs="+", help="two or more music files, clips or whole songs; or playlists of them")
-    add("--network", default="sen-downbeat", help="name of shipped weights, or folder of a trained run")
+    add("--network", default="sen-two-matrices", help="name of shipped weights, or folder of a trained run")
     add("--first", metavar="FILE", help="file that must come first")
     add("--last", metavar="FILE", help="file that must come last")
     return words

@@ -17,6 +17,7 @@ import keras
 import tensorflow as tf
 
 from djnet import constants
+from djnet.networks import inference
 from djnet.networks.config import NetworkConfig, config_for
 from djnet.networks.layers import Classifier, ConvBlock, CosineSimilarity, JoinWindow, StatisticsPooling, nearness
 from djnet.pairs import ORDERS
@@ -316,6 +317,19 @@ def build(name: str, preset: str = "paper", **ablation: Any) -> keras.Model:
     if comparison.classes == 2:
         probabilities = Positive(name="positive")(probabilities)
     return keras.Model(inputs, probabilities, name=name)
+
+
+def from_numpy(network: inference.Sen) -> keras.Model:
+    """A Keras model with the layers of a SEN in NumPy, whose kernels contain the batch normalisation."""
+    model = build("sen", **asdict(network.config) | {"batch_norm": False})
+    embedding, comparison = model.get_layer("embedding"), model.get_layer("comparison")
+    dense = [step[1] for step in comparison.classifier.steps]
+    for layer, values in zip(
+        (*embedding.blocks, *comparison.blocks, *dense), (*network.tower, *network.convnet, *network.dense), strict=True
+    ):
+        layer.kernel.assign(values[0])
+        layer.bias.assign(values[1])
+    return model
 
 
 @keras.saving.register_keras_serializable("djnet")

@@ -82,8 +82,8 @@ def test_damaged_weights_are_named(damage, tmp_path):
 
 
 def test_without_tensorflow_a_run_says_what_to_install(monkeypatch, tmp_path):
-    for name in ("best.keras", "run.json"):
-        (tmp_path / name).write_bytes((pretrained.WEIGHTS / "sen-fixed" / name).read_bytes())
+    build("sen", "compact", **TINY).save(tmp_path / "best.keras")
+    (tmp_path / "run.json").write_bytes((pretrained.WEIGHTS / "sen-fixed" / "run.json").read_bytes())
     monkeypatch.setitem(sys.modules, "keras", None)
     with pytest.raises(pretrained.ModelError, match=r"best\.keras needs keras, .*: pip install 'djnet\[train\]'"):
         djnet.load(tmp_path)

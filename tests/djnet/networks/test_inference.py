@@ -8,7 +8,7 @@ import pytest
 import djnet
 from djnet import pretrained, scoring
 from djnet.networks import inference
-from djnet.networks.models import build
+from djnet.networks.models import build, from_numpy
 from djnet.puzzles import Puzzle
 from experiments.export import to_numpy
 from tests.djnet.networks.test_models import TINY
@@ -31,7 +31,6 @@ def _keras_scores(model: keras.Model, fragments: list[np.ndarray]) -> np.ndarray
 
 @pytest.mark.parametrize("name", pretrained.names())
 def test_shipped_networks_answer_in_numpy_as_in_keras(name, rng):
-    """Also fails if best.keras is new and weights.npz is not: `make weights` writes it again."""
     scorer, fragments = djnet.load(name), _fragments(rng)
     assert isinstance(scorer.network, inference.Sen)
     expected = _keras_scores(scorer.model, fragments)
@@ -59,6 +58,7 @@ def test_every_variant_of_sen_runs_in_numpy(ablation, rng, tmp_path):
     network, fragments = inference.read(tmp_path / "weights.npz"), _fragments(rng, (5, 40, 63, 90))
     expected = _keras_scores(model, fragments)
     assert np.abs(network.scores(fragments) - expected).max() < 1e-4 and np.ptp(expected[expected > 0]) > 1e-3
+    assert np.abs(_keras_scores(from_numpy(network), fragments) - expected).max() < 1e-4
 
 
 def test_a_fragment_has_the_same_scores_in_any_company(rng):
