@@ -39,7 +39,7 @@ def test_wrong_input_gets_a_sentence(songs, options, said, tmp_path, monkeypatch
 
 def test_the_best_order_in_one_line(write_tone, tmp_path, monkeypatch):
     files = [write_tone(tmp_path / f"{name}.wav", seconds=2.0) for name in "abc"]
-    order = djnet.load("sen-downbeat").order(files).order
+    order = djnet.load("sen-two-matrices").order(files).order
     assert djnet.order(files) == [files[i] for i in order]
     with pytest.raises(UserError, match="nothing to score"):
         djnet.order([])
