@@ -11,7 +11,7 @@ AUDIO       ?=
 DATA        ?= data
 RUNS        ?= runs
 RESULTS     ?= results/local
-EPOCHS      ?= 30
+EPOCHS      ?= 60
 SONGS       ?=
 MEDLEY      ?= medley.wav
 MINUTES     ?= 10
@@ -49,9 +49,9 @@ preprocess: $(INSTALLED) ## turn music into records in DATA: CORPUS=small|medium
 inspect: $(INSTALLED) ## check every record in DATA, print counts and draw a few spectrograms
 	@$(BIN)/python -m preprocessing.check_records "$(DATA)" $(FLAGS)
 
-train: $(INSTALLED) ## train SEN on DATA twice, with equal cuts and with cuts at downbeats: EPOCHS=30
-	@$(BIN)/python -m experiments.train --experiment=table4/fixed,table4/downbeat --data="$(DATA)" --output="$(RUNS)" --epochs=$(EPOCHS) $(FLAGS)
-	@echo "Trained: see $(RUNS)/. For more: make preprocess train CORPUS=medium EPOCHS=40, or $(BIN)/python -m experiments.train --help"
+train: $(INSTALLED) ## train SEN on DATA with equal cuts, with cuts at downbeats and with two matrices: EPOCHS=60
+	@$(BIN)/python -m experiments.train --experiment=table4/fixed,table4/downbeat,two_matrices/fixed --data="$(DATA)" --output="$(RUNS)" --epochs=$(EPOCHS) $(FLAGS)
+	@echo "Trained: see $(RUNS)/. For more: make preprocess train CORPUS=medium EPOCHS=24, or $(BIN)/python -m experiments.train --help"
 
 evaluate: $(INSTALLED) ## play the three games on the test split of DATA and write the tables to RESULTS
 	@$(BIN)/python -m preprocessing.make_medleys --data="$(DATA)" || echo "The medley game is left out: the mixes could not be made (see above)."
