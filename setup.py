@@ -59,6 +59,7 @@ setup(
         "ray": ["ray>=2.40"],
         "s3": ["s3fs>=2024.9"],
         "dev": [
+            "build>=1.2",
             "distributed>=2024.8",
             "hypothesis>=6.100",
             "mir_eval>=0.7",
@@ -69,6 +70,7 @@ setup(
             "pytest-xdist>=3.5",
             "ruff>=0.5",
             "s3fs>=2024.9",
+            "twine>=6.0",
         ],
     },
     classifiers=[

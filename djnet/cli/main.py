@@ -16,6 +16,7 @@ COMMANDS = {
     "order": "the order in which songs or clips follow each other best, and the scores",
     "puzzle": "a song as a puzzle to play in a browser",
     "cache": "what is kept on disk, and how to remove it",
+    "completion": "complete words in bash and zsh",
 }
 
 _MODELS = " (its models, which find the beats: CC BY-NC-SA 4.0, for non-commercial use)"
@@ -24,7 +25,7 @@ PACKAGES = {"numpy": "", "scipy": "", "soundfile": "", "madmom": _MODELS, "madmo
 
 def main(arguments: list[str] | None = None) -> None:
     """Hand the words behind a command to it."""
-    listed = "\n".join(f"  {name:8}{line}" for name, line in COMMANDS.items())
+    listed = "\n".join(f"  {name:12}{line}" for name, line in COMMANDS.items())
     parser = job.Parser(
         prog="djnet",
         description="Puts pieces of music in order.",

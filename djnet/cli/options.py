@@ -120,6 +120,15 @@ def cache() -> job.Parser:
     return words
 
 
+def completion() -> job.Parser:
+    """djnet completion."""
+    return job.Parser(
+        prog="djnet completion",
+        description="Prints a script that completes commands and options in bash and zsh. "
+        'Put this line into ~/.bashrc or ~/.zshrc: eval "$(djnet completion)"',
+    )
+
+
 def duration(word: str) -> float:
     """Seconds from 300, 5:00, 1:05:00, 5m, 1h20m or 90s."""
     numbers = re.fullmatch(r"(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)", word) or re.fullmatch(
@@ -140,4 +149,4 @@ def days(word: str) -> float:
     return float(number[1])
 
 
-PARSERS = {"medley": medley, "order": order, "puzzle": puzzle, "cache": cache}
+PARSERS = {"medley": medley, "order": order, "puzzle": puzzle, "cache": cache, "completion": completion}

@@ -1,0 +1,40 @@
+"""What a new user does: build, install into an empty environment, make a medley. Needs the package index."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def _run(*words: str | Path, **options) -> str:
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(list(map(str, words)), capture_output=True, text=True, env=clean, check=False, **options)
+    assert done.returncode == 0, f"{words}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+    return done.stdout
+
+
+@pytest.mark.verify
+def test_the_wheel_makes_a_medley_in_an_empty_environment(tmp_path, songs):
+    _run(sys.executable, "-m", "build", "--outdir", tmp_path, ROOT)
+    wheel, archive = next(tmp_path.glob("*.whl")), next(tmp_path.glob("*.tar.gz"))
+    _run(sys.executable, "-m", "twine", "check", "--strict", wheel, archive)
+    _run(sys.executable, "-m", "venv", tmp_path / "empty")
+    before = _megabytes(tmp_path / "empty")
+    python = tmp_path / "empty" / "bin" / "python"
+    _run(python, "-m", "pip", "--quiet", "install", wheel)
+    assert _megabytes(tmp_path / "empty") - before < 400
+    files = [track.path for track in songs.tracks[:4]]
+    command = [tmp_path / "empty" / "bin" / "djnet", "medley", *files, "--output=medley.mp3", f"--cache={tmp_path}"]
+    _run(*command, cwd=tmp_path)
+    receipt = json.loads((tmp_path / "medley.json").read_text())
+    assert len(receipt["clips"]) == 4 and len(receipt["joins"]) == 3
+    _run(python, "-c", "import sys, djnet.pretrained; assert 'tensorflow' not in sys.modules", cwd=tmp_path)
+
+
+def _megabytes(folder: Path) -> float:
+    return sum(path.lstat().st_size for path in folder.rglob("*")) / 1e6
