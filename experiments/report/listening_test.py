@@ -52,7 +52,7 @@ def listening_test(music: Music, cache: Path) -> dict[str, Any] | None:
         return None
     songs, _ = analyse(list(recordings), cache)
     scorer = music.scorers["downbeat"].scores
-    trials = []
+    trials: list[dict[str, Any]] = []
     for group in tqdm(range(GROUPS), desc="listening test", unit="group"):
         rng = rng_for(0, "listening", group)
         drawn = [songs[i] for i in rng.choice(len(songs), SONGS, replace=False)]
@@ -66,11 +66,11 @@ def listening_test(music: Music, cache: Path) -> dict[str, Any] | None:
 
 def orders(songs: Sequence[Song], scorer: Scorer, rng: np.random.Generator) -> dict[str, tuple[int, ...]]:
     """The four orders of some songs by name: two of `djnet medley --order`, what other tools go by, and chance."""
-    by_rule = {
+    by_rule: dict[str, Sequence[int]] = {
         rule: arrange(songs, scorer, Constraints(), Options(_OPTIONS.length, candidates=1, order=rule)).solution.order
         for rule in ("mix", "sen")
     }
-    by_rule |= {"tempo and key": best_order(likeness(songs)).order, "random": rng.permutation(len(songs))}
+    by_rule |= {"tempo and key": best_order(likeness(songs)).order, "random": rng.permutation(len(songs)).tolist()}
     return {name: tuple(int(i) for i in order) for name, order in by_rule.items()}
 
 

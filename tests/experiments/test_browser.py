@@ -80,7 +80,8 @@ def test_a_result_is_shared_without_giving_the_answer_away(puzzle_page, watched)
 
 def test_a_page_works_where_nothing_can_be_kept(puzzle_page, watched):
     page = watched(puzzle_page)
-    page.evaluate("Storage.prototype.setItem = Storage.prototype.getItem = () => { throw new Error('private'); }")
+    private = "() => { throw new Error('private'); }"
+    page.evaluate(f"() => {{ Storage.prototype.setItem = Storage.prototype.getItem = {private}; }}")
     _put_in_order(page, _truth(page))
     page.click('[data-game="check"]')
     assert page.text_content('[data-game="verdict"]').startswith("Right, every join!")
