@@ -203,7 +203,8 @@ def written(text: str, root: Path, document: str) -> str:
     """A document's text from what a copy of the repository holds: its tables, and the header of the model card."""
     text = filled(text, root / "results", document)
     if document == CARD:
-        text = model_card.with_header(text, (root / CARD).parent, _read(root / "results" / "table3.csv"))
+        rows = [row for name in ("table3.csv", "table4.csv") for row in _read(root / "results" / name)]
+        text = model_card.with_header(text, (root / CARD).parent, rows)
     return text
 
 

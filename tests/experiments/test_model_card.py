@@ -3,23 +3,24 @@ import json
 import pytest
 
 from experiments import model_card
+from experiments.configs import Run
 
-RUN = {"model": "sen", "segmentation": "fixed", "protocol": "isolated", "preset": "compact", "seed": 0, "epochs": 40}
-ROW = {"segmentation": "fixed", "n": "3", "method": "sen", "protocol": "trimmed", "preset": "compact", "seed": "0"}
+RUN = Run(epochs=40)
+ROW = {"game": "jigsaw", "segmentation": "fixed", "n": "3", "method": "sen", "seed": "0", "run": RUN.hash}
 ROW |= {"corpus": "free-medium", "trained_on": "free-medium 880db832", "pairwise": "0.923", "global": "0.8882"}
 
 
 @pytest.fixture
 def weights(tmp_path):
     (tmp_path / "sen-fixed").mkdir()
-    about = {"run": RUN, "corpus": {"name": "free-medium"}, "records": "880db8322af4", "hours": 0.5}
-    (tmp_path / "sen-fixed" / "run.json").write_text(json.dumps(about))
+    about = {"run": RUN.to_json(), "corpus": {"name": "free-medium"}, "records": "880db8322af4", "finished": True}
+    (tmp_path / "sen-fixed" / "run.json").write_text(json.dumps(about | {"hours": 0.5}))
     return tmp_path
 
 
 def test_the_header_holds_the_results_of_each_network_and_of_no_other(weights):
-    other = [ROW | {"seed": "1"}, ROW | {"protocol": "centred"}, ROW | {"method": "sn"}, ROW | {"trained_on": "x"}]
-    lines = model_card.header(weights, [*other, ROW, ROW | {"n": "8", "global": ""}])
+    other = [ROW | {"seed": "1"}, ROW | {"run": ""}, ROW | {"method": "sen (greedy)"}, ROW | {"trained_on": "x"}]
+    lines = model_card.header(weights, [*other, ROW, ROW, ROW | {"n": "8", "global": ""}])
     assert lines.count("  - task:") == 1 and '      name: "jigsaw, 3 equal pieces"' in lines
     assert lines[lines.index("      name: global accuracy") + 1] == "      value: 0.8882"
     assert {"license: apache-2.0", '- "free-medium"', '- name: "sen-fixed"', "    hours: 0.5"} <= set(lines)
