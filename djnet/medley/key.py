@@ -12,6 +12,7 @@ CHROMA_HOP = 4096  # samples from one frame of chroma to the next
 _MAJOR = (6.35, 2.23, 3.48, 2.33, 4.38, 4.09, 2.52, 5.19, 2.39, 3.66, 2.29, 2.88)
 _MINOR = (6.33, 2.68, 3.52, 5.38, 2.60, 3.53, 2.54, 4.75, 3.98, 2.69, 3.34, 3.17)
 _WINDOW = 2 * CHROMA_HOP
+_BLOCK_FRAMES = 64  # of chroma, computed at once
 
 
 def key_of(samples: np.ndarray, rate: int) -> str:
@@ -23,8 +24,11 @@ def chroma_of(samples: np.ndarray, rate: int) -> np.ndarray:
     """Strength of the twelve tones from C on, the strongest 1 in every frame (librosa's chroma): [N] -> [T, 12]."""
     padded = np.pad(samples, _WINDOW // 2)
     windows = np.lib.stride_tricks.sliding_window_view(padded, _WINDOW)[:: _WINDOW // 2]
-    power = np.abs(scipy.fft.rfft(windows * scipy.signal.get_window("hann", _WINDOW).astype(np.float32))) ** 2
-    tones = _tone_filters(rate) @ power.T
+    hann = scipy.signal.get_window("hann", _WINDOW).astype(np.float32)
+    blocks = [windows[first : first + _BLOCK_FRAMES] for first in range(0, len(windows), _BLOCK_FRAMES)]
+    tones = np.concatenate(
+        [_tone_filters(rate) @ (np.abs(scipy.fft.rfft(own * hann)) ** 2).T for own in blocks], axis=1
+    )
     return (tones / np.maximum(tones.max(axis=0), np.finfo(np.float32).tiny)).T
 
 

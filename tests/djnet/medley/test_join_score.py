@@ -77,3 +77,14 @@ def test_most_scores_of_the_network_count_as_equal(song):
     assert sen[2, 5] > 0.85 and np.nansum(sen > 0.01) == 1
     assert np.nanargmax(scores.percentile) == 2 * 7 + 5 and np.nanmax(scores.percentile) > 98
     assert join_score._NOISE_PERCENTILE == 95
+
+
+def test_two_singers_at_once_count_against_a_join(song):
+    """Only where both sing while both sound: not where one is silent, or where nothing overlaps."""
+    songs = [song(name) for name in "abc"]
+    for one, level in zip(songs, (0.9, 0.8, 0.0), strict=True):
+        object.__setattr__(one, "voices", np.full(70, level))
+    parts = [candidates(one, 16.0, 1)[0] for one in songs]
+    term = score_joins(parts, indifferent, bars=2).terms["voices"]
+    assert term[0, 1] == pytest.approx(1 - 0.9 * 0.8) and term[0, 2] == term[2, 1] == 1
+    assert score_joins(parts, indifferent, bars=0).terms["voices"][0, 1] == 1
