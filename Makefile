@@ -37,7 +37,7 @@ install: $(INSTALLED) ## install djnet and all that it needs into .venv
 medley: $(INSTALLED) ## make one piece of music out of a folder of songs: SONGS=folder MEDLEY=medley.wav
 	@$(BIN)/djnet medley $(if $(SONGS),"$(SONGS)") --output="$(MEDLEY)" $(FLAGS)
 
-report: $(INSTALLED) ## write RESULTS/report/index.html: a page with the tables, puzzles to play and medleys
+report: $(INSTALLED) ## write RESULTS/report/index.html: two pages, with puzzles to play, medleys and the tables
 	@$(BIN)/python -m experiments.report --data="$(DATA)" --results="$(RESULTS)" --medleys="$(RESULTS)/medleys" \
 	  --output="$(RESULTS)/report" $(FLAGS)
 
@@ -83,7 +83,7 @@ reproduce: RESULTS = results
 reproduce: $(INSTALLED) ## train every row of every table, evaluate and draw: takes hours, can be stopped; FLAGS=--dry_run
 	@$(BIN)/python -m experiments.reproduce --data="$(DATA)" --runs="$(RUNS)" --output="$(RESULTS)" $(FLAGS)
 
-docs-tables: $(INSTALLED) ## write the tables of README.md and docs/ from results/*.csv
+docs-tables: $(INSTALLED) ## write the tables of README.md and docs/, and the model card, from results/*.csv
 	@$(BIN)/python -m experiments.docs_tables
 
 readme-tables: docs-tables ## the old name of docs-tables

@@ -8,11 +8,12 @@ from typing import Any
 from djnet.cli import job
 from djnet.errors import UserError
 from djnet.files import whole_file
+from experiments import model_card
+from experiments.claims import CLAIMS, OLD_PROTOCOLS, judge
 from experiments.tables import BAR
 
 ROOT = Path(__file__).parents[1]
 PROTOCOLS = ("centred", "trimmed", "overlapping")  # the first two: fragments that share no samples
-OLD_PROTOCOLS = {"isolated": "trimmed"}  # as older rows call it
 Row = dict[str, str]
 
 
@@ -108,6 +109,17 @@ def study_table(rows: list[Row]) -> list[str]:
     return _table(heads, cells)
 
 
+def claims_table(rows: list[Row]) -> list[str]:
+    """What of the paper holds here, from tables 2 to 5."""
+    heads = ["claim of the paper", "here", "ours", "paper", "95%", "how it stands"]
+    return _table(heads, [judge(claim, rows) for claim in CLAIMS])
+
+
+def claims_summary(rows: list[Row]) -> list[str]:
+    """The same in short."""
+    return _table(["claim of the paper", "here", "ours", "paper"], [judge(claim, rows)[:4] for claim in CLAIMS])
+
+
 def speed_table(rows: list[Row]) -> list[str]:
     """What `make bench` measured."""
     cells = [[row["what"], f"{row['measured']} {row['unit']}", row["goal"], row["detail"]] for row in rows]
@@ -151,17 +163,20 @@ def _setting(row: Row) -> str:
     return f"{row['corpus']} ({row['corpus_hash']}), {row['protocol']}"
 
 
+CARD = "djnet/weights/README.md"
 TABLES = ("table2", "table3", "table4", "table5", "transfer")
-# By document and mark: the table in results/ and how to write it.
+_PAPER = "table2.csv table3.csv table4.csv table5.csv"
+# By document and mark: the table in results/ and how to write it; of several tables each row says its `table`.
 DOCUMENTS: dict[str, dict[str, tuple[str, Callable[[list[Row]], list[str]]]]] = {
-    "README.md": {"summary": ("table4.csv", summary_table)},
+    "README.md": {"summary": ("table4.csv", summary_table), "claims": (_PAPER, claims_summary)},
     "docs/results.md": {
+        "claims": (_PAPER, claims_table),
         **{name: (f"{name}.csv", results_table) for name in TABLES},
         "boundary": ("boundary.csv", boundary_table),
     },
     "docs/study.md": {"study": ("study.csv", study_table)},
     "docs/speed.md": {"speed": ("speed.csv", speed_table)},
-    "djnet/weights/README.md": {"jigsaw": ("table3.csv", shipped_table), "transfer": ("transfer.csv", shipped_table)},
+    CARD: {"jigsaw": ("table3.csv", shipped_table), "transfer": ("transfer.csv", shipped_table)},
 }
 
 
@@ -173,10 +188,23 @@ def filled(text: str, folder: Path, document: str = "README.md") -> str:
             raise UserError(f"{document} has no marks {begin} and {end} for the table of {name}.")
         before, rest = text.split(begin, 1)
         lines = [f"results/{name} is missing."]
-        if (folder / name).exists():
-            with open(folder / name, newline="", encoding="utf-8") as file:
-                lines = write(list(csv.DictReader(file)))
+        if paths := [path for one in name.split() if (path := folder / one).exists()]:
+            lines = write([{"table": path.stem} | row for path in paths for row in _read(path)])
         text = "\n".join([before + begin, *lines, end + rest.split(end, 1)[1]])
+    return text
+
+
+def _read(path: Path) -> list[Row]:
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def written(text: str, root: Path, document: str) -> str:
+    """A document's text from what a copy of the repository holds: its tables, and the header of the model card."""
+    text = filled(text, root / "results", document)
+    if document == CARD:
+        rows = [row for name in ("table3.csv", "table4.csv") for row in _read(root / "results" / name)]
+        text = model_card.with_header(text, (root / CARD).parent, rows)
     return text
 
 
@@ -185,7 +213,7 @@ def main(given: Any) -> None:
     del given
     for name in DOCUMENTS:
         path = ROOT / name
-        text = filled(path.read_text(encoding="utf-8"), ROOT / "results", name)
+        text = written(path.read_text(encoding="utf-8"), ROOT, name)
         with whole_file(path) as partial:
             partial.write_text(text, encoding="utf-8")
 

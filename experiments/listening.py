@@ -1,7 +1,8 @@
 """What listeners preferred: python -m experiments.listening answers*.csv
 
 Reads the answers that people downloaded from the report's listening test, prints for each two orders how many preferred
-the first, with a 95% interval, and writes results/listening.csv, which the report shows.
+the first, with a 95% interval, then how often each order would be preferred to another one (Bradley-Terry), and writes
+results/listening.csv, which the report shows.
 """
 
 import csv
@@ -21,6 +22,8 @@ from djnet.rng import rng_for
 
 COLUMNS = ["test", "listener", "trial", "a", "b", "choice", "time"]
 PREFERENCES = ["first", "second", "share", "low", "high", "answers", "ties", "listeners"]
+OTHERS = "another one"  # in place of the second order: any of the others, by Bradley-Terry
+_ORDERS = ("mix", "sen", "tempo and key", "random")
 _Z = 1.96
 _DRAWS = 2_000
 
@@ -53,9 +56,9 @@ def _answer(path: Path, line: int, row: dict[str, str]) -> dict[str, Any]:
     return {name: row[name] for name in COLUMNS[:3]} | {"first": first, "second": second, "share": share}
 
 
-def _rank(order: str) -> tuple[bool, str]:
-    """SEN comes first, so that its preference is what is printed."""
-    return order != "sen", order
+def _rank(order: str) -> tuple[int, str]:
+    """What djnet does comes first, so that its preference is what is printed."""
+    return _ORDERS.index(order) if order in _ORDERS else len(_ORDERS), order
 
 
 def preferences(answers: pd.DataFrame) -> pd.DataFrame:
@@ -63,7 +66,7 @@ def preferences(answers: pd.DataFrame) -> pd.DataFrame:
 
     Of several answers of a listener to one trial the last counts; answers without a difference count half.
     """
-    last = answers.drop_duplicates(["test", "listener", "trial"], keep="last")
+    last = _last(answers)
     rows = []
     for (first, second), group in last.groupby(["first", "second"]):
         shares, listeners = group["share"].to_numpy(), group["listener"]
@@ -73,20 +76,71 @@ def preferences(answers: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=PREFERENCES).round(3)
 
 
+def _last(answers: pd.DataFrame) -> pd.DataFrame:
+    return answers.drop_duplicates(["test", "listener", "trial"], keep="last")
+
+
+def strengths(answers: pd.DataFrame) -> pd.DataFrame:
+    """How often each order would be preferred to another one, by the model of Bradley and Terry: as `preferences`.
+
+    The model gives each order one strength, so that all comparisons speak about all orders. Intervals as there.
+    """
+    last = _last(answers)
+    names = sorted({*last["first"], *last["second"]}, key=_rank)
+    people, numbers = np.unique(last["listener"].to_numpy(str), return_inverse=True)
+    first, second = (last[side].map(names.index).to_numpy() for side in ("first", "second"))
+    wins = np.zeros((len(people), len(names), len(names)))  # of the order in the row, by listener
+    np.add.at(wins, (numbers, first, second), last["share"])
+    np.add.at(wins, (numbers, second, first), 1 - last["share"])
+    draws = rng_for(0, "listeners", len(people)).integers(0, len(people), (_DRAWS, len(people)))
+    counts = np.stack([np.bincount(draw, minlength=len(people)) for draw in draws]).astype(float)
+    low, high = np.quantile(bradley_terry(np.tensordot(counts, wins, 1)), [0.025, 0.975], axis=0)
+    rows = []
+    for i, (name, share) in enumerate(zip(names, bradley_terry(wins.sum(axis=0)), strict=True)):
+        own = last[(first == i) | (second == i)]
+        widest = wilson(float(share), len(own))
+        edges = min(widest[0], float(low[i])), max(widest[1], float(high[i]))
+        ties = int((own["share"] == 0.5).sum())
+        rows.append((name, OTHERS, float(share), *edges, len(own), ties, own["listener"].nunique()))
+    return pd.DataFrame(rows, columns=PREFERENCES).round(3)
+
+
+def bradley_terry(wins: np.ndarray) -> np.ndarray:
+    """The chance of each of k orders to be preferred to another, from how often one won: [..., k, k] -> [..., k].
+
+    Half a win is added both ways between every two, without which an order that never lost would have no strength.
+    """
+    k = wins.shape[-1]
+    apart = 1.0 - np.eye(k)
+    wins = (wins + 0.5) * apart
+    played = wins + wins.swapaxes(-1, -2)
+    strength = np.ones(wins.shape[:-1])
+    for _ in range(200):  # Zermelo's iteration
+        strength = wins.sum(axis=-1) / (played / (strength[..., :, None] + strength[..., None, :])).sum(axis=-1)
+        strength /= strength.mean(axis=-1, keepdims=True)
+    chances = strength[..., :, None] / (strength[..., :, None] + strength[..., None, :])
+    return (chances * apart).sum(axis=-1) / (k - 1)
+
+
 def interval(shares: np.ndarray, listeners: Sequence[str] | pd.Series) -> tuple[float, float]:
     """A 95% interval of a mean of answers: [N] in [0, 1], and who gave each.
 
     The wider of two: Wilson's, which is honest when few answers all agree, and a bootstrap over listeners, which is
     honest when the answers of one person are alike.
     """
-    count, mean = len(shares), float(shares.mean())
-    centre = (mean + _Z**2 / (2 * count)) / (1 + _Z**2 / count)
-    half = _Z * np.sqrt(mean * (1 - mean) / count + _Z**2 / (4 * count**2)) / (1 + _Z**2 / count)
+    widest = wilson(float(shares.mean()), len(shares))
     names, numbers = np.unique(np.asarray(listeners), return_inverse=True)
     sums, counts = np.bincount(numbers, weights=shares), np.bincount(numbers)
     draws = rng_for(0, "listeners", len(names)).integers(0, len(names), (_DRAWS, len(names)))
     low, high = np.quantile(sums[draws].sum(axis=1) / counts[draws].sum(axis=1), [0.025, 0.975])
-    return max(0.0, min(centre - half, float(low))), min(1.0, max(centre + half, float(high)))
+    return min(widest[0], float(low)), max(widest[1], float(high))
+
+
+def wilson(mean: float, count: int) -> tuple[float, float]:
+    """Wilson's 95% interval of a share of so many answers, within [0, 1]."""
+    centre = (mean + _Z**2 / (2 * count)) / (1 + _Z**2 / count)
+    half = _Z * np.sqrt(mean * (1 - mean) / count + _Z**2 / (4 * count**2)) / (1 + _Z**2 / count)
+    return max(0.0, float(centre - half)), min(1.0, float(centre + half))
 
 
 def define_flags() -> None:
@@ -106,7 +160,7 @@ def main(given: Any, *files: str) -> None:
     output = Path(given.output)
     if not output.parent.is_dir():
         raise UserError(f"{output}: there is no folder {output.parent}.")
-    table = preferences(answers)
+    table = pd.concat([preferences(answers), strengths(answers)])
     with whole_file(output) as partial:
         table.to_csv(partial, index=False)
     for row in table.itertuples():

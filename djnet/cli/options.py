@@ -10,7 +10,7 @@ from djnet.cli import job
 CACHE = "~/.cache/djnet"
 STYLES = {"medley": 16.0, "party": 75.0}  # seconds of each song
 ORDERS = ("mix", "tempo", "sen")  # as in medley/join_score.py
-PIECES = (3, 4, 5, 6, 7, 8)  # as in pages/puzzles.py
+PIECES, LEVELS = (3, 4, 5, 6, 7, 8), ("fixed", "downbeat", "bar")  # as in pages/puzzles.py
 
 _MEDLEY_EPILOG = """\
 examples:
@@ -102,7 +102,8 @@ def puzzle() -> job.Parser:
     add("-n", type=int, default=6, choices=PIECES, help="how many pieces (default: 6)")
     add("-o", "--output", type=Path, help="the page to write (default: SONG-puzzle.html)")
     add("--start", type=float, metavar="SECONDS", help="where in the song to begin (default: its liveliest 24 s)")
-    add("--cut", choices=("downbeat", "fixed"), default="downbeat", help="where to cut (default: at downbeats)")
+    levels = "equal pieces, cut at downbeats (the default), or a bar left out between pieces"
+    add("--cut", choices=LEVELS, default="downbeat", help=f"the level to begin with: {levels}")
     add("--force", action="store_true", help="write over a page that is there already")
     return words
 

@@ -1,9 +1,11 @@
 """A song as a puzzle to play: djnet puzzle song.mp3 -n 6
 
 Writes one page that holds everything and opens from disk. Of a long song the liveliest 24 seconds are taken, or those
-that --start names.
+that --start names. The page has up to three levels: equal pieces, pieces cut at downbeats, and the same with a bar left
+out between them.
 """
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,7 +14,6 @@ import numpy as np
 import djnet
 from djnet import audio, constants
 from djnet.cli import options
-from djnet.cuts import equal_cuts
 from djnet.downbeats.madmom import MadmomMissingError
 from djnet.downbeats.tracker import ANALYSIS_RATE_HZ, track
 from djnet.errors import UserError, shown
@@ -36,7 +37,8 @@ def main(argv: Sequence[str]) -> None:
     latest = seconds - constants.CLIP_SECONDS
     if not 0 <= start <= latest:
         raise UserError(f"--start={start:g}: {song} has 24 s from 0 up to {latest:.1f} s, not from there.")
-    write_puzzle(path, song, read_clip(song, start), given.cut, given.n)
+    command = ["djnet", "puzzle", song.name, "-n", str(given.n), "--start", f"{start:.2f}"]
+    write_puzzle(path, song, read_clip(song, start), given.cut, given.n, shlex.join(command))
     print(shown(f"{song}, from {start:.1f} s, in {given.n} pieces -> {path}"))
 
 
@@ -60,20 +62,28 @@ def read_clip(song: Path, start: float) -> Clip:
     return Clip(str(song), str(song), "", "test", start, 0, stored, scale, log_mel(samples), beats)
 
 
-def write_puzzle(path: Path, song: Path, clip: Clip, cut: str, n: int) -> None:
-    """Write the page of a clip in n pieces."""
-    cuts = puzzles.choose_cuts(clip, cut, n)
-    if cuts is None:
-        print(f"There are too few clear downbeats for {n} pieces: cut into equal pieces instead.")
-        cut, cuts = "fixed", equal_cuts(constants.CLIP_HOPS, n)
+def write_puzzle(path: Path, song: Path, clip: Clip, level: str, n: int, command: str) -> None:
+    """Write the page of a clip in n pieces.
+
+    path, song, clip: the page, the file, and the part of it that is played.
+    level, n: what the page begins with, if the clip has downbeats enough; and how many pieces.
+    command: the command line that makes the page again.
+    """
     title, artist = audio.title_of(song)
-    labels = {"title": title, "credit": artist or song.name, "licence": "your own copy", "sound": "song"}
-    puzzle = puzzles.to_play(clip, cut, cuts, djnet.load(f"sen-{cut}").scores)
+    labels = {"title": title, "credit": artist, "licence": "your own copy", "sound": "song"}
+    plays = {}
+    for name, network in puzzles.LEVELS.items():
+        if (spans := puzzles.choose_spans(clip, name, n)) is not None:
+            plays[name] = puzzles.to_play(clip, name, spans, djnet.load(f"sen-{network}").scores) | labels
+    if level not in plays:
+        print(f"There are too few clear downbeats for {n} pieces: cut into equal pieces instead.")
+        level = "fixed"
     page.write_page(
         path,
         "puzzle.html.jinja",
         title=title,
-        command=f"djnet puzzle {song.name} -n {n}",
-        data={"play": [puzzle | labels]},
+        description=f"A music puzzle: put {n} shuffled pieces of {title} back in order.",
+        command=command,
+        data={"play": list(plays.values()), "level": level},
         sound=sound.mp3_text(song, *puzzles.sound_span(clip)),
     )

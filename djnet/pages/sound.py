@@ -21,9 +21,14 @@ _LONG_SECONDS, _LONG_COMPRESSION = 60.0, 0.8  # whole songs and mixes: about 45 
 def mp3_text(path: str | Path, start: float, seconds: float) -> str:
     """A part of a music file as mono mp3 in base64, as the page's scripts take it."""
     (samples,) = audio.load_at(path, start, seconds, (RATE_HZ,))
-    compression = _LONG_COMPRESSION if seconds > _LONG_SECONDS else _COMPRESSION
+    return as_text(samples, RATE_HZ)
+
+
+def as_text(samples: np.ndarray, rate: int) -> str:
+    """Samples [N] as mono mp3 in base64."""
+    compression = _LONG_COMPRESSION if len(samples) > _LONG_SECONDS * rate else _COMPRESSION
     peak = float(np.abs(samples).max(initial=1.0))
-    return base64.b64encode(mp3(samples / peak, RATE_HZ, compression)).decode("ascii")
+    return base64.b64encode(mp3(samples / peak, rate, compression)).decode("ascii")
 
 
 def mp3(samples: np.ndarray, rate: int, compression: float = _COMPRESSION) -> bytes:

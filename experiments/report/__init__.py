@@ -1,1 +1,1 @@
-"""The report: one page that works from a file, with tables, puzzles to hear and to play, and a listening test."""
+"""The report: two pages that work from files, one for visitors, with puzzles to play, and one with the results."""

@@ -2,8 +2,9 @@
 
     python -m experiments.report --data=data --results=results --output=results/report
 
-One page with its sounds and pictures that opens from disk: open results/report/index.html. What is missing is said on
-the page, with the command that makes it. Run again after an interruption, it goes on where it stopped.
+Two pages with their sounds and pictures that open from disk: index.html for visitors, results.html with all numbers.
+What is missing is said there, with the command that makes it. Run again after an interruption, it goes on where it
+stopped.
 """
 
 from pathlib import Path
@@ -20,19 +21,20 @@ def define_flags() -> None:
     """The flags of the command."""
     flags.DEFINE_string("data", "data", "Folder of records, for the puzzles.")
     flags.DEFINE_string("results", "results", "Folder of tables, figures and predictions.")
-    flags.DEFINE_string("output", "results/report", "Folder for the page.")
+    flags.DEFINE_string("output", "results/report", "Folder for the pages.")
     flags.DEFINE_string("medleys", "results/medleys", "Folder of medleys made by djnet medley.")
+    flags.DEFINE_string("cache", "~/.cache/djnet", "Folder of analysed songs, for the listening test.")
     flags.DEFINE_bool("own", False, "Also use music that may not be passed on, such as your own: for yourself only.")
     flags.DEFINE_string("sen_fixed", "sen-fixed", "Network for puzzles of equal pieces: a name or a run's folder.")
     flags.DEFINE_string("sen_downbeat", "sen-downbeat", "Network for puzzles cut at downbeats.")
 
 
 def main(given: Any) -> None:
-    """Write the page and say where it is."""
+    """Write the pages and say where they are."""
     job.import_quietly("tensorflow")
     from experiments.report.build import Folders, build
 
-    paths = (Path(name).expanduser() for name in (given.data, given.results, given.output, given.medleys))
+    paths = (Path(name).expanduser() for name in (given.data, given.results, given.output, given.medleys, given.cache))
     page = build(Folders(*paths), {"fixed": given.sen_fixed, "downbeat": given.sen_downbeat}, private=given.own)
     size = sum(path.stat().st_size for path in page.parent.rglob("*") if path.is_file())
     if size > MOST_BYTES:

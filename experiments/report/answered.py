@@ -18,7 +18,8 @@ from experiments.report.music import Music, PuzzleWithMusic
 
 FOLDER = "predictions"
 PUZZLES = 12  # a game
-_CUTS = {"fixed": "equal pieces", "downbeat": "cut at downbeats"}
+_CUTS = {"fixed": "equal pieces", "downbeat": "cut where a bar begins"}
+_GAMES = {"jigsaw": "A clip of 24 seconds", "sequencing": "A song in its sections", "medley": "A medley of songs"}
 _NETWORK = "downbeat"  # the network that plays recordings, which come in parts: as it was trained
 _NAMES = {"sen": "SEN", "continuity": "Continuity"}
 
@@ -35,7 +36,7 @@ class Variant(NamedTuple):
     @property
     def name(self) -> str:
         """For people."""
-        return ", ".join(filter(None, [self.game.capitalize(), f"{self.n} pieces", _CUTS.get(self.segmentation)]))
+        return ", ".join(filter(None, [_GAMES[self.game], f"{self.n} pieces", _CUTS.get(self.segmentation)]))
 
 
 Variants = dict[Variant, Answers]
@@ -106,7 +107,7 @@ def _page_data(
     orders.setdefault("continuity", best_order(baselines.continuity(puzzle)).order)
     named = {_NAMES.get(method, method.upper()): order for method, order in orders.items()}
     matrices = similarity_matrices(scorer.model, [(piece - scorer.mean) / scorer.std for piece in puzzle.fragments])
-    return page_data(puzzle, one.cuts, named, answers["sen"][puzzle.id].scores) | {
+    return page_data(puzzle, one.spans, named, answers["sen"][puzzle.id].scores) | {
         "sound": music.assets.add_sound(one.recording, *one.span),
         "picture": music.assets.add_picture(matrices, *variant, puzzle.id),
         **one.recording.labels,

@@ -1,8 +1,9 @@
 """The files beside the page: sounds, each a script, and pictures of similarity matrices; and whom to credit."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -27,15 +28,19 @@ class Assets:
 
     def add_sound(self, recording: Recording, start: float, seconds: float) -> str:
         """Write a part of a recording as a script, and credit it: -> its key."""
-        size = recording.path.stat().st_size
-        key = digest_json([_FORMAT, str(recording.path), size, round(start, 4), round(seconds, 4)])[:16]
+        facts = [str(recording.path), recording.path.stat().st_size, round(start, 4), round(seconds, 4)]
+        return self.add_music(facts, recording.parts or (recording,), lambda: mp3_text(recording.path, start, seconds))
+
+    def add_music(self, facts: Any, recordings: Iterable[Recording], encode: Callable[[], str]) -> str:
+        """Write music as a script, unless it is there from these facts already, and credit it: -> its key."""
+        key = digest_json([_FORMAT, facts])[:16]
         path = self._report / SOUNDS / f"{key}.js"
         if not path.exists():
+            text = encode()
             with whole_file(path) as partial:
-                text = mp3_text(recording.path, start, seconds)
                 partial.write_text(f'djnet.addSound("{key}", "{text}");\n', encoding="ascii")
         self._used.add(path)
-        self.credits |= {f"{one.title}: {one.credit} ({one.licence})" for one in recording.parts or (recording,)}
+        self.credits |= {f"{one.title}: {one.credit} ({one.licence})" for one in recordings}
         return key
 
     def add_picture(self, matrices: Sequence[Sequence[np.ndarray]], *names: str) -> str:

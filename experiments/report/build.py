@@ -1,4 +1,7 @@
-"""All parts of the report, put together; the page says what is missing and which command makes it."""
+"""All parts of the report, put together: a page for visitors and one with the results.
+
+The pages say what is missing and which command makes it.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +23,7 @@ from experiments.report.assets import SOUNDS, Assets
 from experiments.report.listening_test import listening_test
 from experiments.report.music import Music, corpus_hash, find_clips
 from experiments.report.recordings import TrackList
-from experiments.report.results import copy_figures, read_medleys, read_tables
+from experiments.report.results import copy_figures, copy_tables, headline, read_medleys, read_tables
 
 
 @dataclass(frozen=True)
@@ -31,10 +34,11 @@ class Folders:
     results: Path
     output: Path
     medleys: Path
+    cache: Path  # of analysed songs
 
 
 def build(folders: Folders, networks: Mapping[str, str], private: bool = False) -> Path:
-    """Write the report: -> its page.
+    """Write the report: -> its page for visitors; results.html lies beside it.
 
     `networks` says which network plays, by where pieces are cut: a name of shipped weights or a run's folder. A private
     report also has music whose licence is not known to allow it.
@@ -64,28 +68,30 @@ def build(folders: Folders, networks: Mapping[str, str], private: bool = False) 
         variants = answered.read_answers(folders.results, corpora, manifest.name)
         data["answered"], unpublished = answered.answered_puzzles(music, variants)
         data["play"] = music.puzzles_to_play({one["id"] for game in data["answered"] for one in game["puzzles"]})
-        data["listeningTest"] = listening_test(music)
+        data["listeningTest"] = listening_test(music, folders.cache)
         played = {variant.game for variant in variants if "sen" in variants[variant]}
     assets.remove_unused()
+    tables = read_tables(folders.results)
+    copy_tables(folders.results, tables, output)
+    figures = copy_figures(folders.results / "figures", output)
+    both = {"tables": tables, "figures": figures, "folders": folders, "facts": facts}
+    web = Path(__file__).with_name("web")
+    write_page(output / "results.html", "results.html.jinja", web, data={}, **both)
     write_page(
         output / "index.html",
-        "report.html.jinja",
-        Path(__file__).with_name("web"),
-        title="djnet: music puzzles",
+        "index.html.jinja",
+        web,
         data=data,
         no_music=no_music,
         played=played,
         unpublished=unpublished,
         commands=MADE_BY,
-        tables=read_tables(folders.results),
-        figures=copy_figures(folders.results / "figures", output),
+        shares=headline(tables),
         medleys=read_medleys(folders.medleys, output, tracks),
         credits=sorted(assets.credits),
         private=private,
         noncommercial=any(is_noncommercial(one["licence"]) for game in data["answered"] for one in game["puzzles"]),
-        networks=" and ".join(networks.values()),
-        folders=folders,
-        facts=facts,
+        **both,
     )
     return output / "index.html"
 

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import joblib
+import numpy as np
 from tqdm import tqdm
 
 from djnet import puzzles
 from djnet.annotations import join_short, read_sections
+from djnet.cuts import spans_between
 from djnet.errors import UserError
-from djnet.pages.puzzles import SIZES, choose_cuts, puzzle_of, sound_span, to_play, to_seconds
+from djnet.pages.puzzles import LEVELS, SIZES, choose_spans, puzzle_of, sound_span, to_play, to_seconds
 from djnet.pretrained import Scorer
 from djnet.records import Clip, Manifest
 from experiments.report.assets import Assets
@@ -31,12 +33,12 @@ class ClipWithMusic(NamedTuple):
 
 
 class PuzzleWithMusic(NamedTuple):
-    """A puzzle, its part of a recording (start and length in seconds), and where that is cut (seconds of the part)."""
+    """A puzzle, its part of a recording (start and length in seconds), and its pieces (seconds of the part, [n, 2])."""
 
     puzzle: puzzles.Puzzle
     recording: Recording
     span: tuple[float, float]
-    cuts: list[float]
+    spans: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,8 @@ class Music:
         """Clips cut as their records say."""
         for clip, recording in self.clips:
             if recorded := clip.segmentations.get(f"{segmentation}/{n}"):
-                puzzle = puzzle_of(clip, recorded.cuts)
-                yield PuzzleWithMusic(puzzle, recording, sound_span(clip), to_seconds(recorded.cuts))
+                spans = spans_between(recorded.cuts)
+                yield PuzzleWithMusic(puzzle_of(clip, spans), recording, sound_span(clip), to_seconds(spans))
 
     def recordings(self, game: str) -> Iterator[PuzzleWithMusic]:
         """The songs or medleys that evaluate plays, those that may be published."""
@@ -65,18 +67,19 @@ class Music:
             recording = self.tracks.recording_in_parts(path, [part.label for part in parts], about)
             gapless = all(after.start - before.end < _GAP_SECONDS for before, after in itertools.pairwise(parts))
             if recording is not None and gapless and parts[-1].end != float("inf"):
-                cuts = [part.start for part in parts] + [parts[-1].end]
-                yield PuzzleWithMusic(puzzles.recording(path, annotation, limit), recording, (0.0, cuts[-1]), cuts)
+                spans = spans_between(np.array([part.start for part in parts] + [parts[-1].end]))
+                puzzle = puzzles.recording(path, annotation, limit)
+                yield PuzzleWithMusic(puzzle, recording, (0.0, parts[-1].end), spans)
 
     def puzzles_to_play(self, answered: set[str]) -> list[dict[str, Any]]:
-        """Puzzles for people: clips cut into 3 to 8 pieces, equally and at downbeats; first those not yet answered."""
+        """Puzzles for people: clips in 3 to 8 pieces at each level; first those not yet answered."""
         clips = sorted(self.clips, key=lambda one: one.clip.id in answered)[:PLAY_CLIPS]
         data = []
         for clip, recording in tqdm(clips, desc="play", unit="clip"):
             labels = recording.labels | {"sound": self.assets.add_sound(recording, *sound_span(clip))}
-            for cut, n in itertools.product(self.scorers, SIZES):
-                if (cuts := choose_cuts(clip, cut, n)) is not None:
-                    data.append(to_play(clip, cut, cuts, self.scorers[cut].scores) | labels)
+            for (level, network), n in itertools.product(LEVELS.items(), SIZES):
+                if (spans := choose_spans(clip, level, n)) is not None:
+                    data.append(to_play(clip, level, spans, self.scorers[network].scores) | labels)
         return data
 
 

@@ -50,18 +50,18 @@ class TrackList:
         if row is None or not (self.private or may_be_published(row["licence"])) or not Path(row["path"]).is_file():
             return None
         title, artist = audio.title_of(row["path"])
-        credit = ", ".join(filter(None, [artist, row["group"], Path(track).name]))
+        credit = ", ".join(filter(None, [artist, row["group"]]))
         return Recording(Path(row["path"]), title, credit, row["licence"])
 
     def recording_in_parts(self, path: Path, tracks: Sequence[str], about: Mapping[str, str]) -> Recording | None:
         """A song or medley, if what is said of its folder or the licences of all its tracks let it be published."""
         title, licence = audio.title_of(path)[0], about.get("licence", "")
         if may_be_published(licence) or is_noncommercial(licence):
-            return Recording(path, title, about.get("credit", path.name), licence)
+            return Recording(path, title, about.get("credit", ""), licence)
         parts = tuple(recording for track in tracks if (recording := self.recording(track)) is not None)
         if len(parts) < len(tracks) and not self.private:
             return None
-        credit = "; ".join(part.title for part in parts) or path.name
+        credit = "; ".join(part.title for part in parts)
         licence = ", ".join(sorted({part.licence for part in parts})) or "your own"
         return Recording(path, title, credit, licence, parts)
 

@@ -1,9 +1,10 @@
-"""What a results folder holds, as the page shows it: tables, figures, and the medleys made by `djnet medley`."""
+"""What a results folder holds, as the pages show it: tables, figures, and the medleys made by `djnet medley`."""
 
 import csv
 import itertools
 import json
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ from djnet.corpora.licences import may_be_published
 from djnet.errors import UserError
 from djnet.files import whole_file
 from djnet.pages.sound import mp3
+from experiments.docs_tables import OLD_PROTOCOLS, PROTOCOLS
 from experiments.report.recordings import TrackList
 
-FIGURES, MEDLEYS = "figures", "medleys"  # folders beside the page
+FIGURES, MEDLEYS, TABLES = "figures", "medleys", "tables"  # folders beside the pages
 _ACCURACIES = {f"{name}{edge}" for name in ("global", "pairwise") for edge in ("", "_low", "_high")}
 _GAME_COLUMNS = {"game", "n", "method", "protocol", "puzzles", "reason", "paper_global", "paper_pairwise", *_ACCURACIES}
 _MEDLEY_COLUMNS = {"start", "end", "label", "score"}
@@ -38,13 +40,51 @@ def read_csv(path: Path) -> Rows:
 
 
 def read_tables(folder: Path) -> dict[str, Rows]:
-    """The tables of a results folder that have rows, by name; rows with accuracies also say how they were `made`."""
+    """The tables of a results folder that have rows, by name; rows with accuracies also say how they were `made`.
+
+    Those begin with what a reader looks for first: SEN, then what the paper has numbers of, in the first protocol.
+    """
     tables = {path.stem: rows for path in sorted(folder.glob("*.csv")) if (rows := read_csv(path))}
-    other = dict.fromkeys(("segmentation", "gap", "corpus"), "")
+    other = dict.fromkeys(("segmentation", "gap", "corpus", "seed", "differs"), "")
     for name, rows in tables.items():
         if rows[0].keys() >= _GAME_COLUMNS:
-            tables[name] = [other | row | {"made": _made(row, name.removeprefix("table"))} for row in rows]
+            made = [
+                other | row | {"protocol": protocol, "made": _made(row, name.removeprefix("table"))}
+                for row in rows
+                for protocol in [OLD_PROTOCOLS.get(row["protocol"], row["protocol"])]
+            ]
+            tables[name] = sorted(made, key=_interest)
     return tables
+
+
+def _interest(row: dict[str, str]) -> tuple[bool | int, ...]:
+    """Smaller for rows that a reader looks for first."""
+    protocol = PROTOCOLS.index(row["protocol"]) if row["protocol"] in PROTOCOLS else len(PROTOCOLS)
+    other_run = row["seed"] not in ("", "0") or bool(row["differs"])
+    return not row["global"], protocol, other_run, row["method"] not in ("sen", "all"), not row["paper_global"]
+
+
+def headline(tables: dict[str, Rows]) -> dict[str, dict[str, float]] | None:
+    """The share of puzzles that are all in order, by method and number of equal pieces, for three sentences.
+
+    Of SEN, of continuity on the same puzzles, and of the paper's SEN; nothing before table 3 has them for 3 and 8.
+    """
+    shares: dict[str, dict[str, float]] = {"sen": {}, "continuity": {}, "paper": {}}
+    rows = [row for row in tables.get("table3", []) if row["segmentation"] == "fixed" and row["global"]]
+    for row in rows:
+        if rows[0]["protocol"] == row["protocol"] and row["method"] in shares and not row["differs"]:
+            shares[row["method"]].setdefault(row["n"], 100 * float(row["global"]))
+            if row["paper_global"]:
+                shares["paper"].setdefault(row["n"], 100 * float(row["paper_global"]))
+    return shares if all(values.keys() >= {"3", "8"} for values in shares.values()) else None
+
+
+def copy_tables(folder: Path, names: Iterable[str], report: Path) -> None:
+    """Copy tables beside the pages, to be downloaded."""
+    shutil.rmtree(report / TABLES, ignore_errors=True)
+    (report / TABLES).mkdir()
+    for name in names:
+        shutil.copyfile(folder / f"{name}.csv", report / TABLES / f"{name}.csv")
 
 
 def _made(row: dict[str, str], table: str) -> str:
@@ -94,7 +134,7 @@ def _medley(table: Path, rows: Rows, target: Path, tracks: TrackList) -> dict[st
     licences = [tracks.licence_of_file(clip["song"]) for clip in receipt.get("clips", [])]
     labels = itertools.zip_longest((row["label"] for row in rows), licences[: len(rows)])
     medley = {
-        "title": table.stem,
+        "title": receipt.get("title") or table.stem,
         "songs": songs,
         "credit": "Songs: " + "; ".join(f"{song} ({licence})" if licence else song for song, licence in labels),
         "receipt": receipt,

@@ -54,6 +54,25 @@ def test_answers_of_one_person_that_are_alike_widen_the_interval():
     assert alike[1] - alike[0] > 2 * (mixed[1] - mixed[0])
 
 
+def test_strengths_of_bradley_and_terry_are_found_again():
+    strength = np.array([4.0, 2.0, 1.0, 1.0])
+    chances = strength[:, None] / (strength[:, None] + strength)
+    expected = (chances.sum(axis=1) - 0.5) / 3
+    assert np.allclose(listening.bradley_terry(1e5 * chances), expected, atol=1e-3)
+    assert np.allclose(listening.bradley_terry(np.zeros((2, 4, 4))), 0.5)
+
+
+def test_an_order_is_known_by_those_it_was_never_heard_beside():
+    """Mix beats SEN, SEN beats chance, and nobody compared mix with chance."""
+    rows = [("x", f"t{i}", *pair, 1.0) for i in range(12) for pair in [("mix", "sen"), ("sen", "random")][i % 2 :][:1]]
+    answers = pd.DataFrame(rows, columns=["listener", "trial", "first", "second", "share"]).assign(test="test")
+    table = listening.strengths(answers)
+    assert list(table["first"]) == ["mix", "sen", "random"] and set(table["second"]) == {listening.OTHERS}
+    mix, sen, random = table["share"]
+    assert mix > sen > random and list(table["answers"]) == [6, 12, 6]
+    assert ((table["low"] < table["share"]) & (table["share"] < table["high"])).all()
+
+
 @pytest.mark.parametrize(
     ("rows", "header", "said"),
     [
@@ -79,6 +98,7 @@ def test_the_command_prints_and_writes_and_says_when_nobody_was_asked(tmp_path):
     done = run(str(tmp_path / "answers*.csv"))
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("sen rather than random: 1.000 [0.6")
+    assert "sen rather than another one: 0.9" in done.stdout
     assert (tmp_path / "listening.csv").read_text().startswith("first,second,share,low,high,answers,ties,listeners")
     failed = run(str(tmp_path / "nothing.csv"))
     assert failed.returncode != 0 and "nothing.csv" in failed.stderr and "Traceback" not in failed.stderr

@@ -1,11 +1,8 @@
 import dataclasses
 import html
-import itertools
-import json
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,8 +11,7 @@ import soundfile
 from djnet import audio
 from djnet.corpora import TRACK_LIST
 from djnet.errors import UserError
-from djnet.pages import puzzles, sound
-from djnet.records import Clip
+from djnet.pages import sound
 from experiments import predictions, tables
 from experiments.predictions import Answer
 from experiments.report import answered, listening_test, music, results
@@ -25,58 +21,50 @@ from experiments.report.build import Folders, build, load_scorer
 from experiments.report.music import Music
 from experiments.report.recordings import TrackList
 from tests import make_report
-from tests.make_report import NETWORKS
-
-
-def _data(page: Path) -> dict:
-    text = page.read_text(encoding="utf-8")
-    begin = text.index('id="data">') + len('id="data">')
-    return json.loads(text[begin : text.index("</script>", begin)])
+from tests.make_report import NETWORKS, page_data
 
 
 def test_a_report_has_every_section_and_names_no_other_host(report):
-    text = report.read_text(encoding="utf-8")
-    assert "http://" not in text.replace("http://www.w3.org", "") and "https://" not in text
-    assert "<script>window.hacked" not in text
-    for found in ("table2/cin", "0.994", "[0.700, 0.900]", "commit abc", "figures/puzzle.svg", "No listeners have"):
-        assert found in text
+    text, results_page = (path.read_text(encoding="utf-8") for path in (report, report.with_name("results.html")))
+    for page in (text, results_page):
+        assert "http://" not in page.replace("http://www.w3.org", "") and "https://" not in page
+        assert "<script>window.hacked" not in page
+        for tag in (
+            '<meta name="description" content="',
+            '<meta property="og:title" content="',
+            "Content-Security-Policy",
+        ):
+            assert tag in page
+    for part in ("table2/cin", "0.994", "[0.700, 0.900]", "commit abc", "figures/puzzle.svg", "tables/table2.csv"):
+        assert part in results_page
+    assert "none yet" in text and (report.parent / "tables" / "table2.csv").is_file()
     size = sum(path.stat().st_size for path in report.parent.rglob("*") if path.is_file())
     assert size < 40e6
-    data = _data(report)
+    data = page_data(report)
     assert "Sequencing was not played yet on what is here. Make it: make rwc RWC=folder" in text
     names = [game["name"] for game in data["answered"]]
-    assert names == ["Jigsaw, 4 pieces, cut at downbeats", "Jigsaw, 3 pieces, equal pieces"]
+    assert names == [
+        "A clip of 24 seconds, 4 pieces, cut where a bar begins",
+        "A clip of 24 seconds, 3 pieces, equal pieces",
+    ]
     for key in {puzzle["sound"] for puzzle in data["play"]}:
         assert (report.parent / "sounds" / f"{key}.js").exists()
-
-
-def test_games_of_all_sizes_are_cut_and_answered(records):
-    clip = next(clip for clip in records.read_clips("test") if "downbeat/8" in clip.segmentations)
-    for cut, n in itertools.product(("fixed", "downbeat"), puzzles.SIZES):
-        cuts = puzzles.choose_cuts(clip, cut, n)
-        assert cuts is not None
-        found = puzzles.to_play(clip, cut, cuts, _nearest)
-        assert (found["cut"], found["n"]) == (cut, n)
-        assert len(found["cuts"]) == n + 1 and found["cuts"] == sorted(found["cuts"])
-        assert sorted(found["truth"]) == sorted(found["answers"][0]["order"]) == list(range(n))
-        assert np.array(found["scores"]).shape == (n, n)
-    assert puzzles.SIZES == (3, 4, 5, 6, 7, 8)
 
 
 def test_with_nothing_there_the_page_says_what_makes_it(tmp_path):
     (tmp_path / "report" / "sounds").mkdir(parents=True)
     (tmp_path / "report" / "sounds" / "old.js").touch()
-    page = build(Folders(*(tmp_path / name for name in ("data", "results", "report", "medleys"))), NETWORKS)
-    text = page.read_text(encoding="utf-8")
+    page = build(Folders(*(tmp_path / name for name in ("data", "results", "report", "medleys", "cache"))), NETWORKS)
+    text = "".join(path.read_text(encoding="utf-8") for path in (page, page.with_name("results.html")))
     for command in ("make evaluate", "make preprocess", "djnet medley", "make figures"):
         assert command in text
-    assert _data(page) == {"answered": [], "play": [], "listeningTest": None}
+    assert page_data(page) == {"answered": [], "play": [], "listeningTest": None}
     assert list((tmp_path / "report" / "sounds").iterdir()) == []
 
 
 def test_folders_that_hold_something_else_are_left_alone(tmp_path):
     (tmp_path / "figures").mkdir()
-    folders = Folders(tmp_path / "data", tmp_path, tmp_path, tmp_path / "medleys")
+    folders = Folders(tmp_path / "data", tmp_path, tmp_path, tmp_path / "medleys", tmp_path / "cache")
     with pytest.raises(UserError, match="holds something else than a report"):
         build(folders, NETWORKS)
     with pytest.raises(UserError, match="where the report keeps its copies"):
@@ -92,7 +80,7 @@ def test_music_that_may_not_be_passed_on_is_not_on_the_page(records, tmp_path):
     listed = (data / TRACK_LIST).read_text().replace("CC0-1.0", "own")
     (data / TRACK_LIST).write_text(listed)
     make_report.write_medley(tmp_path / "medleys")
-    page = build(Folders(data, tmp_path / "results", tmp_path / "report", tmp_path / "medleys"), NETWORKS)
+    page = build(Folders(data, *(tmp_path / name for name in ("results", "report", "medleys", "cache"))), NETWORKS)
     text = page.read_text(encoding="utf-8")
     assert text.count("make report FLAGS=--own") == 4  # three sections and the medley
     assert list((tmp_path / "report" / "sounds").iterdir()) == [] and not (tmp_path / "report" / "medleys").exists()
@@ -107,14 +95,14 @@ def test_tracks_and_mixes_are_heard_as_far_as_their_licences_allow(tmp_path, wri
     make_report.write_csv(tmp_path / TRACK_LIST, rows)
     tracks, private = (TrackList.read(tmp_path, private) for private in (False, True))
     found = tracks.recording("free")
-    assert found is not None and found.labels == {"title": "free", "credit": "album, free", "licence": "CC-BY-4.0"}
+    assert found is not None and found.labels == {"title": "free", "credit": "album", "licence": "CC-BY-4.0"}
     assert tracks.recording("closed") is None and private.recording("closed") is not None
     mixed = tracks.recording_in_parts(paths["free"], ["free", "free"], {})
     assert mixed is not None and mixed.licence == "CC-BY-4.0"
     assert mixed.credit == "free; free"
     assets = Assets(tmp_path / "report")
     assets.add_sound(mixed, 0.0, 1.0)
-    assert assets.credits == {"free: album, free (CC-BY-4.0)"}  # those of the tracks, each once
+    assert assets.credits == {"free: album (CC-BY-4.0)"}  # those of the tracks, each once
     assert tracks.recording_in_parts(paths["free"], ["free", "closed"], {}) is None
     assert tracks.recording_in_parts(paths["free"], ["verse"], {}) is None
     assert private.recording_in_parts(paths["free"], ["verse"], {}) is not None
@@ -144,7 +132,7 @@ def test_recordings_in_parts_become_puzzles_with_their_sound(tmp_path, write_ton
     )
     assets = Assets(tmp_path / "report")
     (mix,) = Music(tmp_path, TrackList({}, private=True), [], {}, assets).recordings("medley")
-    assert mix.cuts == [0, 3, 6, 9] and len(mix.puzzle.fragments) == 3 and mix.span == (0.0, 9.0)
+    assert mix.spans.tolist() == [[0, 3], [3, 6], [6, 9]] and len(mix.puzzle.fragments) == 3 and mix.span == (0.0, 9.0)
     assert list(Music(tmp_path, TrackList({}), [], {}, assets).recordings("medley")) == []
     assert music.corpus_hash("medley", tmp_path) != music.corpus_hash("sequencing", tmp_path) == ""
     (folder / "mix-000.wav").unlink()
@@ -177,8 +165,8 @@ def test_answers_are_those_to_the_same_music(tmp_path):
     corpora = {"jigsaw": "x", "medley": "y", "sequencing": ""}
     found = answered.read_answers(tmp_path, corpora, "these records")
     assert {game.name: set(methods) for game, methods in found.items()} == {
-        "Jigsaw, 3 pieces, equal pieces": {"sen"},
-        "Medley, 7-11 pieces": {"sen", "continuity"},
+        "A clip of 24 seconds, 3 pieces, equal pieces": {"sen"},
+        "A medley of songs, 7-11 pieces": {"sen", "continuity"},
     }
     (tmp_path / answered.FOLDER / "z.csv").write_text("no json\n")
     with pytest.raises(UserError, match=r"z\.csv is damaged .* Remove it and run: make evaluate"):
@@ -204,11 +192,12 @@ def test_games_that_are_not_heard_name_the_command_that_makes_them(records, tmp_
     monkeypatch.setattr(answered, "read_answers", lambda *_: variants)
     monkeypatch.setattr(answered, "answered_puzzles", lambda *_: ([], unpublished))
     monkeypatch.setattr(music, "PLAY_CLIPS", 0)
-    monkeypatch.setattr(listening_test, "PIECES", 99)
-    page = build(Folders(records.folder, tmp_path, tmp_path / "report", tmp_path / "medleys"), NETWORKS, private=True)
+    monkeypatch.setattr(listening_test, "SONGS", 99)
+    folders = Folders(records.folder, *(tmp_path / name for name in ("", "report", "medleys", "cache")))
+    page = build(folders, NETWORKS, private=True)
     text = html.unescape(page.read_text(encoding="utf-8"))
     assert all(line.format(results=tmp_path) in text for line in said)
-    assert "Sequencing was not played yet" not in text and "The listening test needs five recordings" in text
+    assert "Sequencing was not played yet" not in text and "The listening test needs four recordings" in text
 
 
 def test_the_best_baseline_is_another_trained_network():
@@ -231,54 +220,22 @@ def test_a_network_that_is_not_there_is_named(tmp_path):
         load_scorer("nothing")
 
 
-def _nearest(mels):
-    levels = np.array([mel.mean() for mel in mels])
-    return 1.0 / (1.0 + np.abs(levels[:, None] - levels[None]))
-
-
-def _piece(track, level=0.0, bpm=120.0, key="C"):
-    return listening_test.Piece(track, "s", 0.0, 8.0, np.full((9, 128), level, np.float32), bpm, key)
-
-
-def test_trials_compare_orders_that_differ_over_pieces_of_different_tracks():
-    pieces = [_piece(f"track{i}", i, 80 + 10 * i, "CGDAE"[i % 5]) for i in range(9)]
-    trials = listening_test.draw_trials(pieces, _nearest)
-    assert trials == listening_test.draw_trials(pieces, _nearest)
-    assert 9 <= len(trials) <= listening_test.TRIALS
-    for trial in trials:
-        assert trial["first"]["order"] != trial["second"]["order"]
-        assert sorted(trial["first"]["order"]) == list(range(listening_test.PIECES))
-    assert {trial["first"]["name"] for trial in trials} == {"sen", "random"}
-
-
-def test_four_recordings_are_too_few_for_the_listening_test(records, tmp_path):
-    tracks = TrackList.read(records.folder, private=True)
-    (first, *_) = music.find_clips(records, tracks)
-    four = [music.ClipWithMusic(dataclasses.replace(first.clip, track=str(i)), first.recording) for i in range(4)]
-    assert "downbeat/3" in first.clip.segmentations
-    assert listening_test.listening_test(Music(records.folder, tracks, four, {}, Assets(tmp_path))) is None
-    assert list((tmp_path / "sounds").iterdir()) == []
-
-
-def test_tempo_and_key_bring_like_pieces_together():
-    pieces = [_piece("a", bpm=120, key="C"), _piece("b", bpm=60, key="Am"), _piece("c", bpm=90, key="Gb")]
-    like = listening_test.likeness(pieces)
-    assert like[0, 1] == pytest.approx(1.0)  # half the tempo and the relative key are the same
-    assert like[0, 2] < 0
-
-
-def test_cuts_of_sizes_that_are_not_recorded_follow_the_same_rules():
-    beats = np.stack([np.arange(0, 30, 0.5), np.tile([1, 2, 3, 4], 15)], axis=1).astype(np.float32)
-    clip = Clip(
-        "x", "t", "g", "test", 0.0, 129, np.zeros(1291 * 512, np.int16), 1.0, np.zeros((1292, 128), np.float16), beats
-    )
-    equal = puzzles.choose_cuts(clip, "fixed", 5)
-    assert equal is not None and equal[0] == 129 and np.ptp(np.diff(equal)) <= 1
-    cuts = puzzles.choose_cuts(clip, "downbeat", 7)
-    assert cuts is not None and len(cuts) == 8
-    bars = np.asarray(puzzles.to_seconds(cuts)) / 2.0
-    assert np.allclose(bars, np.round(bars), atol=0.02)
-    assert puzzles.choose_cuts(dataclasses.replace(clip, beats=beats[:0]), "downbeat", 5) is None
+def test_three_sentences_come_from_equal_pieces_of_the_first_protocol(tmp_path):
+    row = {"game": "jigsaw", "segmentation": "fixed", "method": "sen", "puzzles": "9", "reason": "", "global_low": "0"}
+    row |= dict.fromkeys(("pairwise", "pairwise_low", "pairwise_high", "global_high", "paper_pairwise"), "1")
+    rows = [
+        row | {"n": n, "method": method, "protocol": protocol, "global": share, "paper_global": "0.9"}
+        for protocol, share in (("overlapping", "1.0"), ("isolated", "0.25"))
+        for method in ("continuity", "sen")
+        for n in ("3", "8")
+    ]
+    make_report.write_csv(tmp_path / "table3.csv", rows)
+    tables_read = results.read_tables(tmp_path)
+    assert [row["method"] for row in tables_read["table3"][:3]] == ["sen", "sen", "continuity"]
+    assert results.headline(tables_read) == {
+        "sen": {"3": 25.0, "8": 25.0}, "continuity": {"3": 25.0, "8": 25.0}, "paper": {"3": 90.0, "8": 90.0}
+    }  # fmt: skip
+    assert results.headline({}) is None
 
 
 def test_the_command_says_what_is_wrong():

@@ -89,31 +89,18 @@ const djnet = (() => {
     return piece;
   }
 
-  // Pieces one after the other; with `overlap` seconds they cross-fade, equally loud.
-  async function joined(parts, overlap = 0) {
+  // Pieces one after the other, and the second at which each begins.
+  async function joined(parts) {
     const pieces = await Promise.all(parts.map(cut));
-    const shared = Math.round(overlap * RATE_HZ);
-    if (shared) pieces.forEach((piece) => blend(piece, shared));
-    const length = pieces.reduce((sum, piece) => sum + piece.length, 0) - shared * (pieces.length - 1);
-    const sum = new Float32Array(length);
+    const whole = new Float32Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
     const starts = [];
     let place = 0;
     for (const piece of pieces) {
       starts.push(place / RATE_HZ);
-      for (let i = 0; i < piece.length; i++) sum[place + i] += piece[i];
-      place += piece.length - shared;
+      whole.set(piece, place);
+      place += piece.length;
     }
-    return { samples: sum, starts };
-  }
-
-  function blend(piece, shared) {
-    let power = 0;
-    for (const value of piece) power += value * value;
-    const gain = 0.1 / Math.max(1e-4, Math.sqrt(power / piece.length));
-    for (let i = 0; i < piece.length; i++) {
-      const edge = Math.min(1, i / shared, (piece.length - 1 - i) / shared);
-      piece[i] *= gain * Math.sin(edge * Math.PI / 2);
-    }
+    return { samples: whole, starts };
   }
 
   function wav(values) {
@@ -133,8 +120,8 @@ const djnet = (() => {
   // The parts of a puzzle's sound, piece by piece: piece p of the puzzle lies where `truth` has it.
   function parts(puzzle, order) {
     return order.map((piece) => {
-      const place = puzzle.truth.indexOf(piece);
-      return { sound: puzzle.sound, start: puzzle.cuts[place], end: puzzle.cuts[place + 1] };
+      const [start, end] = puzzle.spans[puzzle.truth.indexOf(piece)];
+      return { sound: puzzle.sound, start, end };
     });
   }
 
@@ -153,7 +140,7 @@ const djnet = (() => {
   }
 
   // Play parts as one; a second press on the same button stops. `progress(i)` is told which part sounds, -1 for none.
-  async function play(button, name, wanted, { overlap = 0, progress = null } = {}) {
+  async function play(button, name, wanted, { progress = null } = {}) {
     if (current && current.button === button && !audio.paused) {
       audio.pause();
       return;
@@ -162,7 +149,7 @@ const djnet = (() => {
     settle();
     const mine = current = { button, progress, starts: [] };
     try {
-      const sound = await joined(wanted, overlap);
+      const sound = await joined(wanted);
       if (current !== mine) return; // something else was asked for meanwhile
       mine.starts = sound.starts;
       URL.revokeObjectURL(address);
@@ -217,6 +204,12 @@ const djnet = (() => {
     });
   }
 
+  // 75 -> "1:15"
+  function clock(seconds) {
+    const whole = Math.round(seconds);
+    return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;
+  }
+
   function hue(piece) {
     return `--hue: ${(piece * 137 + 200) % 360}`;
   }
@@ -229,5 +222,5 @@ const djnet = (() => {
     });
   }
 
-  return { page, letters, element, announce, store, addSound, parts, play, drawWave, hue, rightJoins };
+  return { page, letters, element, announce, store, addSound, parts, play, drawWave, clock, hue, rightJoins };
 })();

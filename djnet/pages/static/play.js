@@ -7,8 +7,10 @@
   const { page, element, announce, store, letters } = djnet;
   const pick = (name) => root.querySelector(`[data-game="${name}"]`);
   const size = pick("size"), cut = pick("cut"), list = pick("board"), verdict = pick("verdict"), answer = pick("answer");
-  let board = null, puzzle = null;
-  const CUTS = { fixed: "equal pieces", downbeat: "cut at downbeats" };
+  let board = null, puzzle = null, begun = null, revealed = false, shareText = "";
+  const LEVELS = {
+    fixed: "Level 1: equal pieces", downbeat: "Level 2: cut where a bar begins", bar: "Level 3: a bar left out between pieces",
+  };
   const plays = page.play;
 
   function fill(select, values, name) {
@@ -35,10 +37,21 @@
 
   function begin(chosen) {
     puzzle = chosen;
-    board = new djnet.Board(list, puzzle, { moved: () => { verdict.textContent = ""; } });
-    verdict.textContent = "";
+    board = new djnet.Board(list, puzzle, { moved: () => { startClock(); forgetVerdict(); } });
+    [begun, revealed] = [null, false];
+    forgetVerdict();
     answer.replaceChildren();
-    pick("credit").textContent = `${puzzle.title} — ${puzzle.credit} (${puzzle.licence})`;
+    pick("credit").textContent = `${[puzzle.title, puzzle.credit].filter(Boolean).join(" — ")} (${puzzle.licence})`;
+  }
+
+  // The clock runs from the first piece that is heard or moved.
+  function startClock() {
+    begun ??= performance.now();
+  }
+
+  function forgetVerdict() {
+    verdict.textContent = "";
+    pick("share").hidden = pick("share-text").hidden = true;
   }
 
   function check() {
@@ -47,11 +60,51 @@
     board.mark(joins);
     const counted = count(joins);
     const solved = right === joins.length;
+    startClock();
+    const seconds = (performance.now() - begun) / 1000;
     verdict.textContent = (solved ? "Right, every join! " : `${right} of ${joins.length} joins right. `) +
-      (counted ? "This first answer counts." : "Only the first answer to a puzzle counts.");
+      (counted ? "This first answer counts." : "Only the first answer to a puzzle counts.") +
+      (solved && !revealed ? ` ${timed(seconds)}` : "");
+    shareText = shared(joins, seconds);
+    pick("share").hidden = false;
+    pick("share").textContent = "Share the result";
     verdict.className = `verdict ${solved ? "good" : ""}`;
     announce(verdict.textContent);
     showScore();
+  }
+
+  // The time of a solved puzzle beside the best one so far; nothing after the answer was shown.
+  function timed(seconds) {
+    const best = store.read("best", {});
+    const before = best[puzzle.id];
+    if (!(before <= seconds)) store.write("best", { ...best, [puzzle.id]: seconds });
+    if (before === undefined) return `Your time: ${djnet.clock(seconds)}.`;
+    const compared = before <= seconds ? `your best: ${djnet.clock(before)}` : `your best so far, before: ${djnet.clock(before)}`;
+    return `Your time: ${djnet.clock(seconds)}, ${compared}.`;
+  }
+
+  // What people send to each other: squares for right and wrong joins, which give no answer away.
+  function shared(joins, seconds) {
+    const squares = (right) => right.map((one) => one ? "🟩" : "🟥").join("");
+    const solved = joins.every(Boolean) && !revealed ? ` in ${djnet.clock(seconds)}` : "";
+    const [sen] = puzzle.answers;
+    return `Music puzzle: ${puzzle.title}, ${puzzle.n} pieces, ${LEVELS[puzzle.cut].split(": ")[1]}\n` +
+      `Me ${squares(joins)}${solved}\nThe network ${squares(djnet.rightJoins(sen.order, puzzle.truth))}\n`;
+  }
+
+  async function share() {
+    const box = pick("share-text");
+    try {
+      if (navigator.share && matchMedia("(pointer: coarse)").matches) await navigator.share({ text: shareText });
+      else await navigator.clipboard.writeText(shareText);
+      pick("share").textContent = "Shared ✓";
+      announce("The result can be pasted anywhere.");
+    } catch (error) {
+      if (error.name === "AbortError") return; // the person has changed their mind
+      box.value = shareText; // a browser that does not let pages copy: people can
+      box.hidden = false;
+      box.select();
+    }
   }
 
   function count(joins) {
@@ -73,6 +126,7 @@
   }
 
   function showAnswer() {
+    revealed = true;
     answer.replaceChildren(
       ...puzzle.answers.map((given) => djnet.orderRow(puzzle, given)),
       djnet.orderRow(puzzle, { name: "As it was recorded", order: puzzle.truth, truth: true }),
@@ -88,7 +142,7 @@
       const [how, n] = key.split("/");
       const share = (right, whole) => `${Math.round(100 * right / row.joins)}% (${whole})`;
       return element(
-        "tr", {}, element("th", { scope: "row" }, `${n} ${how === "fixed" ? "equal" : "at downbeats"}`), element("td", {}, String(row.puzzles)),
+        "tr", {}, element("th", { scope: "row" }, `${n}, level ${Object.keys(LEVELS).indexOf(how) + 1}`), element("td", {}, String(row.puzzles)),
         element("td", {}, share(row.you, row.youWhole)), element("td", {}, share(row.sen, row.senWhole)),
       );
     });
@@ -97,9 +151,12 @@
   }
 
   pick("listen").addEventListener("click", (event) => {
+    startClock();
     djnet.play(event.currentTarget, "Your order", djnet.parts(puzzle, board.order), { progress: (i) => board.light(i) });
   });
+  list.addEventListener("click", startClock);
   pick("check").addEventListener("click", check);
+  pick("share").addEventListener("click", share);
   pick("reveal").addEventListener("click", showAnswer);
   pick("next").addEventListener("click", next);
   pick("forget").addEventListener("click", () => {
@@ -110,10 +167,12 @@
   cut.addEventListener("change", () => { chooseSizes(); next(); });
   size.addEventListener("change", next);
 
-  fill(cut, unique(plays.map((play) => play.cut)), (value) => CUTS[value]);
+  fill(cut, Object.keys(LEVELS).filter((level) => plays.some((play) => play.cut === level)), (level) => LEVELS[level]);
+  if (page.level) cut.value = page.level;
   chooseSizes();
-  pick("choices").hidden = plays.length === 1;
-  pick("next").hidden = plays.length === 1;
+  size.parentElement.hidden = size.length === 1;
+  cut.parentElement.hidden = cut.length === 1;
+  pick("next").hidden = plays.length === cut.length;
   next();
   showScore();
 })();

@@ -1,12 +1,11 @@
 "use strict";
 
-// The listening test: two orders of the same pieces, blind; answers stay in the browser until they are downloaded.
+// The listening test: two orders of the same songs, blind; answers stay in the browser until they are downloaded.
 (() => {
   const root = document.getElementById("listening-test");
   if (!root) return;
   const { page, announce, store } = djnet;
   const pick = (name) => root.querySelector(`[data-test="${name}"]`);
-  const OVERLAP_SECONDS = 0.3;
   const COLUMNS = ["test", "listener", "trial", "a", "b", "choice", "time"];
   const name = `listening/${page.listeningTest.id}`;
   const state = store.read(name, null) ?? fresh();
@@ -48,11 +47,10 @@
   }
 
   function listen(event, side) {
-    const trial = trialNow();
-    const parts = sides()[side].order.map((piece) => trial.pieces[piece]);
+    const { sound, seconds } = sides()[side];
     playedSides.add(side);
     enable();
-    djnet.play(event.currentTarget, `Order ${side.toUpperCase()}`, parts, { overlap: OVERLAP_SECONDS });
+    djnet.play(event.currentTarget, `Order ${side.toUpperCase()}`, [{ sound, start: 0, end: seconds }]);
   }
 
   function answer(choice) {

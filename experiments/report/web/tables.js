@@ -1,6 +1,6 @@
 "use strict";
 
-// Tables that can be sorted by their headings and filtered by words.
+// Tables that can be sorted by their headings and filtered by words, and show ten rows until more are asked for.
 (() => {
   const value = (row, column) => row.cells[column]?.dataset.value ?? row.cells[column]?.textContent.trim() ?? "";
 
@@ -31,11 +31,22 @@
       heading.replaceChildren(djnet.element("button", { type: "button", onclick: () => sort(table, heading) }, text));
     }
   }
-  for (const box of document.querySelectorAll("input[data-filter]")) {
-    const rows = [...document.getElementById(box.dataset.filter).tBodies[0].rows];
-    box.addEventListener("input", () => {
+  // Ten rows at first; a filter looks through all of them.
+  for (const tools of document.querySelectorAll("[data-show]")) {
+    const table = document.getElementById(tools.dataset.show);
+    const rows = [...table.tBodies[0].rows];
+    const box = tools.querySelector("input"), button = tools.querySelector("button");
+    const show = () => {
       const words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
       for (const row of rows) row.hidden = !words.every((word) => row.textContent.toLowerCase().includes(word));
+      table.classList.toggle("ten", !words.length && button.getAttribute("aria-pressed") === "false");
+    };
+    box.addEventListener("input", show);
+    button.addEventListener("click", () => {
+      button.setAttribute("aria-pressed", button.getAttribute("aria-pressed") === "false");
+      show();
     });
+    tools.hidden = rows.length <= 10;
+    show();
   }
 })();

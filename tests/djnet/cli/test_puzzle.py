@@ -1,4 +1,5 @@
-import json
+import html
+import shlex
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from djnet.cli import puzzle
 from djnet.cli.main import main as console
 from djnet.constants import SAMPLE_RATE_HZ
 from djnet.errors import UserError
+from tests.make_report import page_data
 
 
 @pytest.fixture(scope="module")
@@ -23,13 +25,6 @@ def long_song(songs, tmp_path_factory):
     return path
 
 
-def _puzzle(page) -> dict:
-    text = page.read_text(encoding="utf-8")
-    begin = text.index('id="data">') + len('id="data">')
-    (found,) = json.loads(text[begin : text.index("</script>", begin)])["play"]
-    return found
-
-
 def test_the_best_part_of_a_long_song_becomes_a_page_that_holds_everything(long_song, tmp_path, capsys):
     page = tmp_path / "page.html"
     with pytest.raises(SystemExit) as ended:
@@ -37,9 +32,12 @@ def test_the_best_part_of_a_long_song_becomes_a_page_that_holds_everything(long_
     assert ended.value.code == 0
     start = float(capsys.readouterr().out.split("from ")[-1].split(" s,")[0])
     assert 399 <= start <= 417
-    found, text = _puzzle(page), page.read_text(encoding="utf-8")
-    assert (found["n"], found["cut"], len(found["cuts"])) == (5, "downbeat", 6)
+    data, text = page_data(page), page.read_text(encoding="utf-8")
+    assert data["level"] == "downbeat" and {play["n"] for play in data["play"]} == {5}
+    assert [play["cut"] for play in data["play"]][:2] == ["fixed", "downbeat"]
     assert "<b>long" not in text and "&lt;b&gt;long &amp; &#39;loud&#39;" in text
+    command = html.unescape(text.split("Made by <code>")[1].split("</code>")[0])
+    assert shlex.split(command)[:5] == ["djnet", "puzzle", long_song.name, "-n", "5"]  # it can be pasted into a shell
     assert 'djnet.addSound("song", "' in text and "src=" not in text.split("<script>")[0]
     with pytest.raises(UserError, match="is there already"):
         puzzle.main([str(long_song), "-o", str(page)])
@@ -49,7 +47,9 @@ def test_a_part_can_be_asked_for_and_without_downbeats_pieces_are_equal(long_son
     page = tmp_path / "page.html"
     puzzle.main([str(long_song), "-n", "3", "-o", str(page), "--start", "100"])
     assert "cut into equal pieces instead" in capsys.readouterr().out
-    assert np.allclose(np.diff(_puzzle(page)["cuts"]), 8.0, atol=0.05)
+    (play,) = page_data(page)["play"]
+    assert play["cut"] == page_data(page)["level"] == "fixed"
+    assert np.allclose(np.diff(play["spans"]), 8.0, atol=0.05)
 
 
 @pytest.mark.parametrize(
