@@ -8,7 +8,8 @@ from pathlib import Path
 from djnet.cli import job
 
 CACHE = "~/.cache/djnet"
-STYLES = {"medley": 16.0, "party": 75.0}  # seconds of each song
+# Seconds of each song (None: all of it), and bars of a blend.
+STYLES: dict[str, tuple[float | None, int]] = {"medley": (16.0, 2), "party": (75.0, 4), "full": (None, 8)}
 ORDERS = ("mix", "tempo", "sen")  # as in medley/join_score.py
 PIECES, LEVELS = (3, 4, 5, 6, 7, 8), ("fixed", "downbeat", "bar")  # as in pages/puzzles.py
 
@@ -58,10 +59,12 @@ def medley() -> job.Parser:
     add("--no-page", action="store_true", help="leave out the page with the player")
     add("--embed", action="store_true", help="put the music into the page too, to pass on one file")
     add = words.add_argument_group("length").add_argument
-    add("--style", choices=STYLES, default="medley", help="medley: 16 s of each song; party: 75 s (default: medley)")
+    add("--style", choices=STYLES, default="medley",
+        help="medley: 16 s of each song; party: 75 s; full: whole songs (default: medley)")  # fmt: skip
     add("--length", type=duration, metavar="TIME", help="how much of each song plays, about: 20, 0:45, 2m")
     add("--total", type=duration, metavar="TIME", help="how long it all is, about: 300, 5:00, 20m; replaces --length")
-    add("--bars", type=int, choices=range(9), default=2, help="bars of a blend, at most (default: 2); 0: cuts")
+    add("--bars", type=int, choices=range(9),
+        help="bars of a blend, at most (default: medley 2, party 4, full 8); 0: cuts")  # fmt: skip
     add("--settings", metavar="TOML", help="settings for single songs and joins, see below")
     add = words.add_argument_group("order", "SONG, A and B are file names or titles, or parts of them").add_argument
     add("--first", metavar="SONG", help="song to begin with")

@@ -14,20 +14,24 @@ from djnet.medley.join_score import JoinScores, Scorer, score_joins
 from djnet.medley.parts import Part, candidates, possible_lengths
 from djnet.medley.search import Constraints, Solution, second_best, solve
 from djnet.medley.transitions import Asked, Join, Segment, lay_out
+from djnet.medley.whole import whole, with_ends
 
 _FITNESS = 0.05  # what one unit less of a part's fitness costs at each of its joins, in score
 _TOTAL_TRIES = 4
+_USUAL_SECONDS = 16.0  # of a song whose start is set, while others play whole
 
 
 @dataclass(frozen=True)
 class Options:
     """Seconds of each song or of the whole medley, bars of a blend, parts to choose from, settings by song number.
 
+    With a length of None songs play whole.
+
     `order` names the weights of a join's terms, see `join_score.WEIGHTS`; `joins` says what is asked of the join from
     one song to another.
     """
 
-    length: float = 16.0
+    length: float | None = 16.0
     total: float | None = None
     bars: int = 2
     candidates: int = 3
@@ -88,10 +92,12 @@ def arrange(songs: Sequence[Song], scorer: Scorer, constraints: Constraints, opt
 
 
 def _arranged(
-    songs: Sequence[Song], lengths: Sequence[float], scorer: Scorer, constraints: Constraints, options: Options
+    songs: Sequence[Song], lengths: Sequence[float | None], scorer: Scorer, constraints: Constraints, options: Options
 ) -> Arrangement:
     parts = [
-        candidates(song, seconds, options.candidates, **options.settings.get(i, {}))
+        [whole(song)]
+        if seconds is None and i not in options.settings
+        else candidates(song, seconds or _USUAL_SECONDS, options.candidates, **options.settings.get(i, {}))
         for i, (song, seconds) in enumerate(zip(songs, lengths, strict=True))
     ]
     if len(songs) == 1:
@@ -101,6 +107,7 @@ def _arranged(
     solution = solve(scores, constraints)
     costs = {name: max(0.0, solve(scores, free).value - solution.value) for name, free in constraints.relaxed()}
     chosen = [parts[song][part] for song, part in zip(solution.order, solution.parts, strict=True)]
+    chosen = with_ends(chosen) if options.length is None and options.total is None else chosen
     silent = np.zeros((0, 2), np.float32)
     asked = [options.joins.get(pair, Asked()) for pair in itertools.pairwise(solution.order)]
     _, placed = lay_out([Segment(silent, part.start, part.end, part.beats) for part in chosen], options.bars, asked)

@@ -117,7 +117,8 @@ def files_beside(output: Path) -> list[Path]:
 def write_beside(output: Path, mix: Mix, receipt: dict[str, Any]) -> None:
     """Write the four files beside a medley."""
     json_path, cue_path, csv_path, picture_path = files_beside(output)
-    digest = hashlib.sha256(output.read_bytes()).hexdigest()
+    with open(output, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
     write_json(json_path, receipt | {"sha256": digest, "joins": [asdict(join) for join in mix.joins]})
     _write_cue(cue_path, output, mix.cuts, names_of(receipt))
     write_csv(csv_path, _COLUMNS, _rows(mix, receipt))
