@@ -285,3 +285,14 @@ def test_the_ends_of_a_mix_are_soft(rng):
     assert level[:5].max() < 0.2 * usual and level[-RATE_HZ // 50 :].max() < 0.2 * usual
     assert 0.5 * usual < np.median(level[-RATE_HZ - 500 : -RATE_HZ + 500]) < 0.9 * usual  # half of the fade is over
     assert np.median(level[400:900]) > 0.8 * usual
+
+
+def test_a_long_mix_is_kept_in_a_file_and_sounds_the_same(rng, tmp_path, monkeypatch):
+    segments = [song(rng, 120, bars=3), song(rng, 150, bars=3, pitch=277)]
+    there = mix.render(segments).samples
+    monkeypatch.setattr(mix, "_IN_MEMORY_SECONDS", 1.0)
+    monkeypatch.setattr(mix, "_BLOCK_FRAMES", 50_000)
+    lazy = [replace(segment, samples=lambda segment=segment: segment.samples) for segment in segments]
+    made = mix.render(lazy, folder=tmp_path).samples
+    assert isinstance(made, np.memmap) and not list(tmp_path.iterdir())
+    np.testing.assert_array_equal(made, there)
