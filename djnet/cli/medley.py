@@ -160,7 +160,8 @@ def _write(output: Path, made_from: dict[str, Any], given: argparse.Namespace) -
     names = receipt.names_of(made_from)
     samples = _joins_only(made.samples, made.joins) if preview else made.samples
     audio.write(output, samples, RATE_HZ, made_from["title"], "Medley of " + ", ".join(names))
-    tags.write(output, made_from["title"], [] if preview else list(zip(made.cuts, names, strict=False)))
+    artists = [artist for artist in dict.fromkeys(receipt.artists_of(made_from)) if artist]
+    tags.write(output, made_from["title"], [] if preview else list(zip(made.cuts, names, strict=False)), artists)
     if preview:
         print(shown(f"{output}: {text.count(len(made.joins), 'join')}, {len(samples) / RATE_HZ:.0f} s."))
         return 0

@@ -100,14 +100,16 @@ def _arranged(
         else candidates(song, seconds or _USUAL_SECONDS, options.candidates, **options.settings.get(i, {}))
         for i, (song, seconds) in enumerate(zip(songs, lengths, strict=True))
     ]
+    plays_whole = options.length is None and options.total is None
     if len(songs) == 1:
-        return Arrangement(parts[0][:1], [], [], [], [], Solution((0,), (0,), 0.0, 0.0), None, {}, [])
+        only = with_ends(parts[0]) if plays_whole else parts[0][:1]
+        return Arrangement(only, [], [], [], [], Solution((0,), (0,), 0.0, 0.0), None, {}, [])
     joins = score_joins(list(itertools.chain(*parts)), scorer, options.bars, options.order, _by_path(songs, options))
     scores = _with_fitness(parts, joins)
     solution = solve(scores, constraints)
     costs = {name: max(0.0, solve(scores, free).value - solution.value) for name, free in constraints.relaxed()}
     chosen = [parts[song][part] for song, part in zip(solution.order, solution.parts, strict=True)]
-    chosen = with_ends(chosen) if options.length is None and options.total is None else chosen
+    chosen = with_ends(chosen) if plays_whole else chosen
     silent = np.zeros((0, 2), np.float32)
     asked = [options.joins.get(pair, Asked()) for pair in itertools.pairwise(solution.order)]
     _, placed = lay_out([Segment(silent, part.start, part.end, part.beats) for part in chosen], options.bars, asked)

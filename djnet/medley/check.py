@@ -84,7 +84,7 @@ def check(mix: Mix) -> Check:
         JoinCheck(
             _phase(mix.samples, join, *mix.beats[i : i + 2]),
             _step(mix.samples, join, cuts[i], cuts[i + 2]),
-            tempo_jump(*mix.beats[i : i + 2], join),
+            tempo_jump(mix.beats[i], mix.beats[i + 1], join),
             _keys(mix.samples, join, cuts[i], cuts[i + 2]),
         )
         for i, join in enumerate(tqdm(mix.joins, desc="check", unit="join", disable=not mix.joins))

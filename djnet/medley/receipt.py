@@ -38,7 +38,8 @@ def make_receipt(arrangement: Arrangement, title: str, bars: int, peak_db: float
     for part in arrangement.parts:
         begin = max(0.0, part.start - _MARGIN_SECONDS)
         clips.append({
-            "song": os.path.realpath(part.song.path), "name": part.song.name, "content": part.song.content,
+            "song": os.path.realpath(part.song.path), "content": part.song.content, "name": part.song.name,
+            "artist": shown(audio.title_of(part.song.path)[1]),
             "begin": begin, "start": part.start, "end": part.end, "bars": part.bars, "key": part.song.key,
             "bpm": round(part.song.bpm, 2), "loudness": round(part.song.loudness, 2),
             "beats": (part.beats - [begin, 0.0]).tolist(),
@@ -109,6 +110,11 @@ def names_of(receipt: dict[str, Any]) -> list[str]:
     return [shown(clip.get("name") or Path(clip["song"]).stem) for clip in receipt["clips"]]
 
 
+def artists_of(receipt: dict[str, Any]) -> list[str]:
+    """The artists of the songs, in their order, as they may be shown; empty where they are not known."""
+    return [shown(clip["artist"]) if isinstance(clip.get("artist"), str) else "" for clip in receipt["clips"]]
+
+
 def files_beside(output: Path) -> list[Path]:
     """The receipt, the cue sheet, the table and the picture of a medley."""
     return [output.with_suffix(ending) for ending in (".json", ".cue", ".csv", ".png")]
@@ -120,19 +126,20 @@ def write_beside(output: Path, mix: Mix, receipt: dict[str, Any]) -> None:
     with open(output, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     write_json(json_path, receipt | {"sha256": digest, "joins": [asdict(join) for join in mix.joins]})
-    _write_cue(cue_path, output, mix.cuts, names_of(receipt))
+    _write_cue(cue_path, output, mix.cuts, names_of(receipt), artists_of(receipt))
     write_csv(csv_path, _COLUMNS, _rows(mix, receipt))
     draw(picture_path, mix, names_of(receipt), receipt["scores"])
 
 
-def _write_cue(path: Path, output: Path, cuts: Sequence[float], names: Sequence[str]) -> None:
+def _write_cue(path: Path, output: Path, cuts: Sequence[float], names: Sequence[str], artists: Sequence[str]) -> None:
     """A cue sheet: every song begins in the middle of its join."""
     file, *titles = (shown(name).replace('"', "'") for name in (output.name, *names))
     lines = [f'TITLE "{Path(file).stem}"', f'FILE "{file}" {"MP3" if output.suffix.lower() == ".mp3" else "WAVE"}']
-    for number, (start, title) in enumerate(zip(cuts, titles, strict=False), 1):
+    for number, (start, title, artist) in enumerate(zip(cuts, titles, artists, strict=False), 1):
         frames = round(start * 75)
         time = f"{frames // 4500:02d}:{frames // 75 % 60:02d}:{frames % 75:02d}"
-        lines += [f"  TRACK {number:02d} AUDIO", f'    TITLE "{title}"', f"    INDEX 01 {time}"]
+        performer = ['    PERFORMER "' + artist.replace('"', "'") + '"'] if artist else []
+        lines += [f"  TRACK {number:02d} AUDIO", f'    TITLE "{title}"', *performer, f"    INDEX 01 {time}"]
     with whole_file(path) as partial:
         partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
 

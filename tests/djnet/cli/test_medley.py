@@ -273,7 +273,8 @@ def test_songs_are_called_by_their_tags(run, quickly, folder, tmp_path, capsys):
         sound.write(samples)
     run(folder, "-o", tmp_path / "x.wav", "--length", "8", "--first", "some title")
     assert "Somebody - Some title" in capsys.readouterr().out
-    assert 'TITLE "Somebody - Some title"' in (tmp_path / "x.cue").read_text()
+    sheet = (tmp_path / "x.cue").read_text()
+    assert 'TITLE "Somebody - Some title"' in sheet and 'PERFORMER "Somebody"' in sheet
     assert json.loads((tmp_path / "x.json").read_text())["clips"][0]["name"] == "Somebody - Some title"
 
 
