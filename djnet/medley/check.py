@@ -21,7 +21,7 @@ PEAK_LIMIT_DB = -1.0
 SILENCE_LIMIT_SECONDS = 0.5
 
 _BEAT_SECONDS = 8.0  # on each side of a join, where beats are tracked
-_TEMPO_BEATS = 9  # on each side
+_TEMPO_BEATS = 5  # on each side: a bar
 _KEY_SECONDS = 8.0  # on each side
 _LOUDNESS_SECONDS = 6.0  # on each side of a join
 _SEARCH_FRAMES = 7.0  # from where a beat should be, in hundredths of a second
