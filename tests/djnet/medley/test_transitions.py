@@ -117,6 +117,8 @@ def test_every_kind_can_be_asked_for(kind):
 def test_what_cannot_be_done_is_not_done_and_says_so():
     transition = plan(segment(120, 12), segment(160, 12), 2, Asked("blend"))
     assert (transition.kind, transition.reason) == ("echo", "tempos differ by 33%, so no blend")
+    transition = plan(segment(120, 12), segment(130, 12), 2, Asked("blend"))
+    assert (transition.kind, transition.reason) == ("ramp", "no blend")
     silent = Segment(np.zeros((0, 2)), 0.0, 30.0)
     assert plan(silent, silent, 2, Asked("ramp")).kind == "overlay"
     assert plan(silent, silent, 2, Asked("sweep")).kind == "sweep"
