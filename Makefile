@@ -122,8 +122,8 @@ verify-downbeats: $(INSTALLED) ## compare our downbeats with madmom's on rendere
 	@test -n "$(RWC)" || { echo "Say where RWC-P is: make verify-downbeats RWC=folder" >&2; exit 2; }
 	@RWC="$(RWC)" $(BIN)/python -m pytest -q -s -m verify -k rendered tests/djnet/downbeats/test_against_madmom.py $(FLAGS)
 
-stress: $(INSTALLED) ## kill jobs, fill the disk and damage files for MINUTES=10, and count what was lost
-	@$(BIN)/python -m tests.faults $(MINUTES) $(FLAGS)
+stress: $(INSTALLED) ## kill jobs, fill the disk and damage files for about MINUTES=10, into RESULTS/stress.csv
+	@$(BIN)/python -m tests.faults $(MINUTES) --output="$(RESULTS)/stress.csv" $(FLAGS)
 
 mutants: $(INSTALLED) ## change the program line by line and name the changes that no test notices
 	@$(BIN)/python -m tests.mutants $(FLAGS)

@@ -273,12 +273,12 @@ class Evaluation:
         # As it is published, or else what was trained longest.
         run, folder, facts = max(choices, key=lambda choice: (choice[0].hash == published.hash, choice[0].epochs))
         path = weights_of(folder) or folder / "best.keras"
-        weights = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
         try:
             model = read_model(path)
         except ModelError as error:
             return str(error)
-        return TrainedNetwork(model, run, facts["commit"], weights, run.differences(published))
+        weights = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+        return TrainedNetwork(model, run, facts.get("commit", ""), weights, run.differences(published))
 
     def _runs_of(self, published: Run, paths: Iterable[Path]) -> list[tuple[Run, Path, dict[str, Any]]]:
         """Finished runs of a row on these records, with their folders and facts."""

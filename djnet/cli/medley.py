@@ -39,7 +39,8 @@ def main(arguments: Sequence[str]) -> int:
     given = options.medley().parse_args(arguments)
     output, cache = Path(given.output).expanduser(), Path(given.cache).expanduser()
     _check_output(output, given.force or given.dry_run, page=not given.no_page)
-    with contextlib.nullcontext() if given.dry_run else locked(output):
+    with contextlib.nullcontext() if given.dry_run else locked(receipt.files_beside(output)[0]):
+        _check_output(output, given.force or given.dry_run, page=not given.no_page)  # another run may have ended since
         return _make(given, output, cache)
 
 

@@ -140,8 +140,9 @@ def duration(word: str) -> float:
     )
     hours, minutes, seconds = (float(number or 0) for number in numbers.groups()) if numbers else (0.0, 0.0, 0.0)
     value = 3600 * hours + 60 * minutes + seconds
-    if value <= 0:
-        raise argparse.ArgumentTypeError(f"write seconds, minutes or both, such as 300, 5:00 or 20m, not {word!r}")
+    if not 0 < value < 1e6:
+        said = f"write seconds, minutes or both, such as 300, 5:00 or 20m, not {word[:20]!r}"
+        raise argparse.ArgumentTypeError(said)
     return value
 
 

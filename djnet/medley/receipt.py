@@ -25,6 +25,7 @@ _CLIP = {
 }  # fmt: skip
 _RECEIPT = {"title": str, "bars": int, "peak_db": float, "clips": [_CLIP], "scores": [float]}  # what rendering reads
 _COLUMNS = ["start", "end", "label", "song_start", "song_end", "bpm", "key", "join", "bars", "stretch", "score", "why"]
+_MOST_BARS = 64  # of a join
 _MARGIN_SECONDS = 0.3  # of music around a part, for its edges
 _STEP = RATE_HZ // 20  # samples that share a point of the picture
 _ROW_SECONDS = 100.0  # of a picture
@@ -67,7 +68,9 @@ def read_receipt(path: Path) -> dict[str, Any]:
     clips = receipt["clips"]
     in_order = all(0 <= clip["begin"] <= clip["start"] < clip["end"] for clip in clips)
     pairs = all(len(beat) == 2 for clip in clips for beat in clip["beats"])
-    if not clips or len(receipt["scores"]) != len(clips) - 1 or not in_order or not pairs:
+    possible = 0 <= receipt["bars"] <= _MOST_BARS and receipt["peak_db"] <= 0
+    possible = possible and not any("\0" in clip["song"] for clip in clips)
+    if not clips or len(receipt["scores"]) != len(clips) - 1 or not in_order or not pairs or not possible:
         raise UserError(f"{path} is damaged (its clips, their times, beats and scores do not fit together).")
     asked = receipt.get("asked", [{}] * len(receipt["scores"]))
     require_shape(asked, [dict], path, "asked")
@@ -107,7 +110,7 @@ def read_asked(receipt: dict[str, Any]) -> list[Asked]:
 
 def names_of(receipt: dict[str, Any]) -> list[str]:
     """The names of the songs, in their order, as they may be shown."""
-    return [shown(clip.get("name") or Path(clip["song"]).stem) for clip in receipt["clips"]]
+    return [shown(str(clip.get("name") or Path(clip["song"]).stem)) for clip in receipt["clips"]]
 
 
 def artists_of(receipt: dict[str, Any]) -> list[str]:
