@@ -54,6 +54,8 @@ setup(
         ],
         # m4a, wma, webm and whatever else FFmpeg reads.
         "formats": ["av>=14.0"],
+        # djnet studio, in the browser.
+        "studio": ["starlette>=0.40", "uvicorn>=0.30"],
         # Optional: preprocessing on a cluster, and music and records in object storage.
         "dask": ["distributed>=2024.8"],
         "ray": ["ray>=2.40"],
@@ -61,6 +63,7 @@ setup(
         "dev": [
             "build>=1.2",
             "distributed>=2024.8",
+            "httpx>=0.27",
             "hypothesis>=6.100",
             "mir_eval>=0.7",
             "moto[server]>=5.0",

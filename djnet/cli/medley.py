@@ -27,7 +27,6 @@ from djnet.rng import rng_for
 
 MOST_SONGS = 100
 _FREE_SONGS = 10
-_LOSSY_PEAK_DB = -2.5  # lossy encoders overshoot
 _BLOCK_FRAMES = 1 << 20
 _PREVIEW_SECONDS = 4.0  # on each side of a join
 _PAUSE_SECONDS = 0.6
@@ -87,7 +86,7 @@ def _make(given: argparse.Namespace, output: Path, cache: Path) -> int:
         )
     if given.dry_run:
         return 0
-    peak_db = _LOSSY_PEAK_DB if output.suffix.lower() in audio.LOSSY else mix.PEAK_DB
+    peak_db = mix.LOSSY_PEAK_DB if output.suffix.lower() in audio.LOSSY else mix.PEAK_DB
     made_from = receipt.make_receipt(arrangement, output.stem, bars, peak_db, given.network)
     return _write(output, made_from, given)
 

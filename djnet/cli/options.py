@@ -111,6 +111,23 @@ def puzzle() -> job.Parser:
     return words
 
 
+def studio() -> job.Parser:
+    """djnet studio."""
+    words = job.Parser(
+        prog="djnet studio",
+        description="Opens a page in the browser to make a medley by hand and ear. Everything stays on this machine.",
+    )
+    add = words.add_argument
+    add("songs", nargs="?", help="folder of songs, which are only read; more can be added on the page")
+    add("--project", metavar="FOLDER", help="where project, added songs and medleys are kept (SONGS/djnet-studio)")
+    add("--port", type=int, default=0, help="port of this machine (default: any that is free)")
+    add("--no-browser", action="store_true", help="only print the address")
+    add("--network", default="sen-downbeat", help="name of shipped weights, or folder of a trained run")
+    add("--workers", type=int, default=max(1, (os.cpu_count() or 2) // 2), help="songs analysed at once")
+    add("--cache", default=CACHE, help=f"folder where analysed songs are kept (default: {CACHE})")
+    return words
+
+
 def cache() -> job.Parser:
     """djnet cache."""
     words = job.Parser(
@@ -154,4 +171,4 @@ def days(word: str) -> float:
     return float(number[1])
 
 
-PARSERS = {"medley": medley, "order": order, "puzzle": puzzle, "cache": cache, "completion": completion}
+PARSERS = {"medley": medley, "order": order, "puzzle": puzzle, "studio": studio, "cache": cache, "completion": completion}

@@ -45,7 +45,8 @@ def main(arguments: Sequence[str]) -> int:
         scorer = load_network(given.network)
         studio = Studio(folder.resolve(), music, Path(given.cache).expanduser(), scorer, given.network, given.workers)
         address = f"http://127.0.0.1:{port}/{token}/"
-        print(shown(f"The studio is open at {address}\nProject: {folder}. Ctrl-C ends it; nothing is lost."), flush=True)
+        print(f"The studio is open at {address}")
+        print(shown(f"Project: {folder}. Ctrl-C ends it; nothing is lost."), flush=True)
         if not given.no_browser:
             threading.Timer(0.5, webbrowser.open, [address]).start()
         config = uvicorn.Config(make_app(studio, token, port), log_level="error", timeout_graceful_shutdown=2)

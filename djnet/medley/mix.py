@@ -17,6 +17,7 @@ from djnet.medley.transitions import RATE_HZ, Asked, Join, Segment, lay_out
 
 LOUDNESS_LUFS = -14.0
 PEAK_DB = -1.1  # true peak, a little below the -1 dB that is promised
+LOSSY_PEAK_DB = -2.5  # lossy encoders overshoot
 
 _FADE_IN_SECONDS, _FADE_OUT_SECONDS = 0.005, 2.0  # of the whole mix
 _SUBSONIC_HZ = 10.0  # lower frequencies are not music, and would thump at a join

@@ -17,6 +17,7 @@ from djnet.errors import UserError, shown
 from djnet.files import read_json, require_shape, whole_file, write_json
 from djnet.medley.arrange import Arrangement
 from djnet.medley.mix import Mix
+from djnet.medley.parts import Part
 from djnet.medley.transitions import KINDS, MOST_BARS, RATE_HZ, Asked, Segment
 
 _CLIP = {
@@ -35,16 +36,6 @@ _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 
 def make_receipt(arrangement: Arrangement, title: str, bars: int, peak_db: float, network: str) -> dict[str, Any]:
     """Everything that the sound depends on, as JSON."""
-    clips = []
-    for part in arrangement.parts:
-        begin = max(0.0, part.start - _MARGIN_SECONDS)
-        clips.append({
-            "song": os.path.realpath(part.song.path), "content": part.song.content, "name": part.song.name,
-            "artist": shown(audio.title_of(part.song.path)[1]),
-            "begin": begin, "start": part.start, "end": part.end, "bars": part.bars, "key": part.song.key,
-            "bpm": round(part.song.bpm, 2), "loudness": round(part.song.loudness, 2),
-            "beats": (part.beats - [begin, 0.0]).tolist(),
-        })  # fmt: skip
     solution, second = arrangement.solution, arrangement.second
     names = {song: part.song.name for song, part in zip(solution.order, arrangement.parts, strict=True)}
     if second is not None and names.keys() >= set(second.order):  # else other songs would play in it
@@ -53,9 +44,21 @@ def make_receipt(arrangement: Arrangement, title: str, bars: int, peak_db: float
         other = None
     return {
         "djnet": djnet.__version__, "title": title, "scorer": network, "bars": bars, "peak_db": peak_db,
-        "clips": clips, "asked": [asdict(wish) for wish in arrangement.asked],
+        "clips": [make_clip(part) for part in arrangement.parts], "asked": [asdict(wish) for wish in arrangement.asked],
         "scores": arrangement.scores, "terms": arrangement.terms, "value": solution.value,
         "bound": solution.bound if np.isfinite(solution.bound) else None, "second": other,
+    }  # fmt: skip
+
+
+def make_clip(part: Part) -> dict[str, Any]:
+    """A part as a receipt has it."""
+    begin = max(0.0, part.start - _MARGIN_SECONDS)
+    return {
+        "song": os.path.realpath(part.song.path), "content": part.song.content, "name": part.song.name,
+        "artist": shown(audio.title_of(part.song.path)[1]),
+        "begin": begin, "start": part.start, "end": part.end, "bars": part.bars, "key": part.song.key,
+        "bpm": round(part.song.bpm, 2), "loudness": round(part.song.loudness, 2),
+        "beats": (part.beats - [begin, 0.0]).tolist(),
     }  # fmt: skip
 
 

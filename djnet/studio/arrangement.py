@@ -32,12 +32,16 @@ def part_of(clip: Mapping[str, Any], song: Song) -> Part:
 def arranged(plan: Plan, songs: Mapping[str, Song], scorer: Scorer) -> Arrangement:
     """The arrangement of a plan as it stands."""
     parts = [part_of(clip, songs[clip["song"]]) for clip in plan["clips"]]
-    return as_given(parts, scorer, plan["bars"], asked_of(plan))
+    return as_given(parts, scorer, _options(plan))
 
 
 def asked_of(plan: Plan) -> list[Asked]:
     """What is asked of each join; it is kept with the clip that it leads to."""
     return [Asked(clip["transition"], clip["bars"]) for clip in plan["clips"][1:]]
+
+
+def _options(plan: Plan) -> Options:
+    return Options(bars=plan["bars"], joins={(i, i + 1): wish for i, wish in enumerate(asked_of(plan))})
 
 
 def described(arrangement: Arrangement) -> dict[str, Any]:
@@ -101,9 +105,8 @@ def best_order(plan: Plan, songs: Mapping[str, Song], scorer: Scorer) -> tuple[P
         together=tuple((i - 1, i) for i, clip in enumerate(clips) if i and clip["tied"]),
     )
     parts = [part_of(clip, songs[clip["song"]]) for clip in clips]
-    wishes = {(i - 1, i): wish for i, wish in enumerate(asked_of(plan), 1)}
     try:
-        made = arrange_parts([[part] for part in parts], scorer, constraints, Options(bars=plan["bars"], joins=wishes))
+        made = arrange_parts([[part] for part in parts], scorer, constraints, _options(plan))
     except ValueError as error:
         raise UserError("No order keeps to all locks: unlock one.") from error
     order = made.solution.order
@@ -113,7 +116,7 @@ def best_order(plan: Plan, songs: Mapping[str, Song], scorer: Scorer) -> tuple[P
         for a, b in itertools.pairwise([-1, *order])
     ]
     names = [part.song.name for part in parts]
-    before = sum(as_given(parts, scorer, plan["bars"], asked_of(plan)).scores)
+    before = sum(as_given(parts, scorer, _options(plan)).scores)
     return plan | {"clips": ordered}, _reasons(made, names, before)
 
 

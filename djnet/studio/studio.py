@@ -108,7 +108,7 @@ class Studio:
         songs = self._songs_of(two)
         parts = [arrangement.part_of(clip, songs[clip["song"]]) for clip in two["clips"]]
         with self._computing:
-            before, after = receipt.read_segments({"clips": receipt.make_clips(parts)})
+            before, after = receipt.read_segments({"clips": [receipt.make_clip(part) for part in parts]})
             (wish,) = arrangement.asked_of(two)
             samples, _ = mix.render_join(before, after, plan["bars"], wish, _AROUND_SECONDS)
         return _wav(samples)
