@@ -39,7 +39,7 @@ def main(arguments: Sequence[str]) -> int:
         raise UserError(f"{folder}: {error.strerror}; name a folder that can be written to with --project.") from error
     if not os.access(folder, os.W_OK):
         raise UserError(f"{folder}: cannot be written to; name another folder with --project.")
-    with locked(folder), _listening(given.port) as listener:
+    with locked(folder), listening(given.port) as listener:
         port = listener.getsockname()[1]
         token = secrets.token_urlsafe(16)
         scorer = load_network(given.network)
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _listening(port: int) -> socket.socket:
+def listening(port: int) -> socket.socket:
     """A socket that only this machine can reach."""
     listener = socket.socket()
     try:

@@ -27,9 +27,8 @@ MOST_UPLOAD_BYTES = 512 << 20
 _MOST_BODY_BYTES = 8 << 20
 _PAGES = Path(__file__).parents[1] / "pages"
 _STATIC = {
-    "page.css": "text/css", "studio.css": "text/css", "dom.js": "text/javascript", "wave.js": "text/javascript",
-    "studio.js": "text/javascript", "timeline.js": "text/javascript", "picker.js": "text/javascript",
-    "server.js": "text/javascript", "listen.js": "text/javascript",
+    "page.css", "studio.css", "dom.js", "wave.js", "studio.js", "timeline.js", "picker.js", "server.js", "listen.js",
+    "files.js",
 }  # fmt: skip
 
 
@@ -94,7 +93,8 @@ def _static(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in _STATIC:
         raise HTTPException(404, "There is no such file.")
-    return FileResponse(_PAGES / "static" / name, media_type=_STATIC[name])
+    kind = "text/css" if name.endswith(".css") else "text/javascript"
+    return FileResponse(_PAGES / "static" / name, media_type=kind)
 
 
 def _state(request: Request) -> Response:

@@ -17,8 +17,12 @@ async function answer(request) {
   return content ?? response;
 }
 
-function take(state) {
-  if (server.state && state.revision < server.state.revision) return;
+let seen = "";
+
+function take({ reasons, error, ...state }) {
+  const text = JSON.stringify(state);
+  if (text === seen || (server.state && state.revision < server.state.revision)) return;
+  seen = text;
   server.state = state;
   server.onchange();
 }

@@ -1,7 +1,8 @@
 // The studio's page: shows the state that the server has, and asks it for changes.
+import { watchFiles } from "./files.js";
 import { listen, stop } from "./listen.js";
 import { showPicker } from "./picker.js";
-import { ask, change, look, openReceipt, server, song as described, sound, upload } from "./server.js";
+import { ask, change, look, openReceipt, server, song as described, upload } from "./server.js";
 import { forbidden, moved, reorder, sortable } from "./timeline.js";
 
 const { element, announce } = dom;
@@ -111,7 +112,7 @@ function clipCard(clip, i, layout) {
     element("div", { class: "clip-text" }, element("strong", {}, name),
       element("small", {}, [place ? `at ${wave.clock(place.begin)}` : "", ...facts].filter(Boolean).join(" · "))),
     element("div", { class: "acts" }, ...locks,
-      button("Part", `part ${clip.song}`, () => select(clip.song), { "aria-label": `Choose another part of ${name}`, disabled: !one, "aria-pressed": String(clip.song === selected) }),
+      button("Part", `part ${clip.song}`, () => select(clip.song), { "aria-label": `Part of ${name}`, disabled: !one, "aria-pressed": String(clip.song === selected) }),
       button("✕", `remove ${clip.song}`, () => remove(clip.song), { "aria-label": `Remove ${name}` })));
   return coloured(card, clip.song);
 }
@@ -131,7 +132,7 @@ function joinRow(clip, i, layout) {
       choice(`Transition from ${pair}`, `kind ${clip.song}`, transitions, clip.transition ?? "", (value) => edit(clip.song, { transition: value || null })),
       choice(`Bars from ${pair}`, `bars ${clip.song}`, bars, clip.bars === null ? "" : String(clip.bars), (value) => edit(clip.song, { bars: value ? Number(value) : null })),
       hear,
-      button("Keep together", `tie ${clip.song}`, () => edit(clip.song, { tied: !clip.tied }), { "aria-pressed": String(clip.tied), "aria-label": `Keep ${pair} together` })));
+      button("Keep together", `tie ${clip.song}`, () => edit(clip.song, { tied: !clip.tied }), { "aria-pressed": String(clip.tied), "aria-label": `Keep together: ${pair}` })));
   return row;
 }
 
@@ -139,7 +140,7 @@ function stripBlock(clip, i, layout) {
   const place = layout?.clips[i];
   const name = nameOf(clip.song);
   const block = element("li", { class: `block${clip.song === selected ? " selected" : ""}`, "data-song": clip.song },
-    element("button", { type: "button", "data-key": `block ${clip.song}`, "aria-label": `${name}, place ${i + 1}`, onclick: () => select(clip.song), title: name },
+    element("button", { type: "button", "data-key": `block ${clip.song}`, onclick: () => select(clip.song), title: name },
       element("span", {}, name), element("small", {}, place ? wave.clock(place.begin) : "")));
   block.style.setProperty("--long", place ? Math.max(0.5, place.end - place.begin) : 1);
   return coloured(block, clip.song);
@@ -246,11 +247,6 @@ function drawPicker(plan) {
 }
 
 server.onchange = () => {
-  if (document.querySelector("select:focus, .dragging")) { // an open list or a drag is not pulled away
-    const revision = server.state.revision;
-    if (render.seen === revision) return;
-  }
-  render.seen = server.state.revision;
   render();
   fetchSongs().catch(fail);
 };
@@ -323,46 +319,13 @@ async function addFiles(files) {
   watch();
 }
 
-for (const opener of document.querySelectorAll("[data-add]")) {
-  opener.addEventListener("click", () => by(opener.dataset.add).click());
-}
-for (const id of ["files", "folder"]) {
-  by(id).addEventListener("change", () => {
-    const music = [...by(id).files].filter((file) => id === "files" || /\.(aiff?|flac|m4a|mp3|og[ag]|opus|wav|wma)$/i.test(file.name));
-    by(id).value = "";
-    addFiles(music);
-  });
-}
+watchFiles(addFiles);
 by("open").addEventListener("click", () => by("receipt").click());
 by("receipt").addEventListener("change", () => {
   const [file] = by("receipt").files;
   if (file) openReceipt(file);
   by("receipt").value = "";
 });
-document.addEventListener("dragover", (event) => {
-  event.preventDefault();
-  document.body.classList.add("dropping");
-});
-document.addEventListener("dragleave", (event) => { if (!event.relatedTarget) document.body.classList.remove("dropping"); });
-document.addEventListener("drop", async (event) => {
-  event.preventDefault();
-  document.body.classList.remove("dropping");
-  const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
-  const files = (await Promise.all(entries.map(filesOf))).flat();
-  addFiles(files.length ? files : [...event.dataTransfer.files]);
-});
-
-async function filesOf(entry) {
-  if (entry.isFile) return [await new Promise((resolve, reject) => entry.file(resolve, reject))];
-  const reader = entry.createReader();
-  const all = [];
-  for (;;) { // a browser hands over a hundred at a time
-    const some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
-    if (!some.length) return (await Promise.all(all.map(filesOf))).flat();
-    all.push(...some);
-  }
-}
-
 document.addEventListener("keydown", (event) => {
   if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z" || event.target.matches("input")) return;
   event.preventDefault();

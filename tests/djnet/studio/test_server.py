@@ -10,9 +10,6 @@ from pathlib import Path
 
 import pytest
 import soundfile
-
-pytest.importorskip("starlette", reason="the studio is not installed")
-pytest.importorskip("httpx", reason="the tests of the studio need httpx")
 from starlette.testclient import TestClient
 
 from djnet.studio import server
