@@ -171,4 +171,11 @@ def days(word: str) -> float:
     return float(number[1])
 
 
-PARSERS = {"medley": medley, "order": order, "puzzle": puzzle, "studio": studio, "cache": cache, "completion": completion}
+PARSERS = {
+    "medley": medley,
+    "order": order,
+    "puzzle": puzzle,
+    "studio": studio,
+    "cache": cache,
+    "completion": completion,
+}
