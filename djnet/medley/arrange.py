@@ -112,7 +112,7 @@ def arrange_parts(
     """
     plays_whole = options.length is None and options.total is None
     if len(parts) == 1:
-        return as_given(with_ends(parts[0]) if plays_whole else parts[0][:1], scorer, options)
+        return as_given(with_ends(list(parts[0])) if plays_whole else parts[0][:1], scorer, options)
     songs = [own[0].song for own in parts]
     joins = score_joins(list(itertools.chain(*parts)), scorer, options.bars, options.order, _by_path(songs, options))
     scores = _with_fitness(parts, joins)
