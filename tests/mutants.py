@@ -137,9 +137,9 @@ MUTANTS: dict[str, tuple[str, list[tuple[str, str]]]] = {
         [
             ("= 0.005, 2.0", "= 0.005, 0.0"),
             ("= 0.005, 2.0", "= 0.0, 2.0"),
-            ("        _equalise(samples, joins)\n", ""),
+            ("if not _equalise(samples, joins):", "if True:"),
             ("limited = limit(samples, 10 ** (peak_db / 20), RATE_HZ)", "limited = 0"),
-            ("taken = limit(samples, 10 ** (peak_db / 20), RATE_HZ)", "taken = 0.0"),
+            ("limited += limit(samples, 10 ** (peak_db / 20), RATE_HZ)", "pass"),
             ("_SUBSONIC_HZ = 10.0", "_SUBSONIC_HZ = 60.0"),
             ("stem - lows(stem, _SUBSONIC_HZ)", "stem"),
             (" fade(stem, joins[i], places - places[0], rising=False)", " pass"),

@@ -89,14 +89,13 @@ def limit(samples: np.ndarray, ceiling: float, rate: int) -> float:
 
     The gain dips around the peaks only, smoothly and in time; everything else stays as loud as it was.
     """
-    highest = true_peak(samples, rate)
-    for _ in range(
-        _LIMITER_ROUNDS
-    ):  # a gain that changes moves what lies between the samples: some peaks need a second
+    highest = peak = _peak(samples)
+    for _ in range(_LIMITER_ROUNDS):  # a gain that changes moves what lies between the samples
         _lower_peaks(samples, _MARGIN * ceiling, rate)
-        if true_peak(samples, rate) <= ceiling:
+        peak = true_peak(samples, rate)
+        if peak <= ceiling:
             break
-    turn_down(samples, ceiling, rate)  # by the little that may be left
+    samples *= np.float32(min(1.0, ceiling / max(peak, 1e-9)))  # by the little that may be left
     return max(0.0, 20 * float(np.log10(max(highest, 1e-9) / ceiling)))
 
 
@@ -114,11 +113,6 @@ def _lower_peaks(samples: np.ndarray, target: float, rate: int) -> None:
             for width in (size // 2 + 1, size - size // 2):  # two running means, together as wide as the minimum
                 gain = scipy.ndimage.uniform_filter1d(gain, width)
             block *= np.minimum(gain, needed)[begin:][: len(block), None]
-
-
-def turn_down(samples: np.ndarray, ceiling: float, rate: int) -> None:
-    """Make all samples [N, C] as much quieter as their true peak lies above a ceiling, in place."""
-    samples *= np.float32(min(1.0, ceiling / max(true_peak(samples, rate), 1e-9)))
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ LOSSY_PEAK_DB = -2.5  # lossy encoders overshoot
 _FADE_IN_SECONDS, _FADE_OUT_SECONDS = 0.005, 2.0  # of the whole mix
 _SUBSONIC_HZ = 10.0  # lower frequencies are not music, and would thump at a join
 _LIMITER_PASSES = 3
+_EQUAL_DB = 0.1  # smaller gains are not worth another pass
 _BLOCK_FRAMES = 1 << 20
 _IN_MEMORY_SECONDS = 1200.0
 
@@ -82,11 +83,9 @@ def render(
     _fade_ends(samples)
     limited = limit(samples, 10 ** (peak_db / 20), RATE_HZ)
     for _ in range(_LIMITER_PASSES):  # what the limiter takes from the loudness of a clip is given back
-        _equalise(samples, joins)
-        taken = limit(samples, 10 ** (peak_db / 20), RATE_HZ)
-        limited += taken
-        if taken == 0.0:
+        if not _equalise(samples, joins):
             break
+        limited += limit(samples, 10 ** (peak_db / 20), RATE_HZ)
     beats = [_moved(segment.beats, *time_map) for segment, time_map in zip(segments, maps, strict=True)]
     return Mix(samples, beats, joins, limited)
 
@@ -139,23 +138,25 @@ def _spans(joins: list[Join], seconds: float) -> list[tuple[Span, Span]]:
     return list(zip(itertools.pairwise(cuts), zip(begins, ends, strict=True), strict=True))
 
 
-def _equalise(samples: np.ndarray, joins: list[Join]) -> None:
-    """Make the segments of a mix [N, 2] equally loud once more, after the limiter took from some."""
+def _equalise(samples: np.ndarray, joins: list[Join]) -> bool:
+    """Make the segments of a mix [N, 2] equally loud after the limiter took from some: -> False if they were."""
     clips = []
     for own, alone in _spans(joins, len(samples) / RATE_HZ):
         begin, end = _frames(own)
         times, blocks = blocks_of(samples[begin:end], RATE_HZ)
         clips.append(ClipLoudness(own[0] + times, blocks, own, alone))
     gains = equal_gains(clips, LOUDNESS_LUFS)
+    if max(abs(value) for gain in gains for value in (gain.whole, gain.lead, gain.tail)) < _EQUAL_DB:
+        return False
     for i, gain in enumerate(gains):
         begin, end = _frames(gain.alone)
         _amplify(samples[begin:end], gain.at, begin)
         if i < len(joins):
             begin, end = end, _frames(joins[i].end)
             edges = gain.whole + gain.tail, gains[i + 1].whole + gains[i + 1].lead
-            _amplify(
-                samples[begin:end], functools.partial(np.interp, xp=(joins[i].start, joins[i].end), fp=edges), begin
-            )
+            between = functools.partial(np.interp, xp=(joins[i].start, joins[i].end), fp=edges)
+            _amplify(samples[begin:end], between, begin)
+    return True
 
 
 def _amplify(samples: np.ndarray, gain: Callable[[np.ndarray], np.ndarray], first: int) -> None:
