@@ -158,8 +158,8 @@ class Evaluation:
             return self._recorded(cell.game, window)
         _, cut, n, gap = cell.group
         hops = 0 if gap == BAR else seconds_to_hops(float(gap))
-        settings = (cut, n, self._protocol, hops, self._limit)
-        puzzles = list(jigsaws(self._test, "test", *settings, bar_removed=gap == BAR, window=window))
+        settings = (cut, n, self._protocol, hops, self._limit, window, gap == BAR)
+        puzzles = list(jigsaws(self._test, "test", *settings))
         corpus = self._test.content["corpus"]
         reason = "" if puzzles else f"no test clips for {cut} cuts, n = {n}"
         return Game(puzzles, corpus["name"], corpus["hash"][:12], reason)
@@ -251,8 +251,7 @@ class Evaluation:
         self, cell: Cell, game: Game, networks: list[TrainedNetwork], scores: dict[str, list[np.ndarray]]
     ) -> list[Answer]:
         bar = {"desc": f"{cell.game} {cell.segmentation} {cell.n or ''} {cell.method}", "total": len(game.puzzles)}
-        scale = (networks and networks[0].scale) or (self._manifest.mean, self._manifest.std)
-        normalised = (game.puzzles, *scale)
+        normalised = game.puzzles, *((networks and networks[0].scale) or (self._manifest.mean, self._manifest.std))
         if networks and networks[0].model.name in LISTWISE:
             orders = tqdm(scoring.solve_puzzles(networks[0].model, *normalised), unit="puzzle", leave=False, **bar)
             return [Answer(p.id, p.truth, order) for p, order in zip(game.puzzles, orders, strict=True)]
@@ -298,9 +297,8 @@ class Evaluation:
         if (folder / "run.json").exists():
             run, about = read_run(folder / "run.json")
             method, weights = folder.name, _hash(weights_of(folder) or folder / "best.keras")
-            origin = f"{about['corpus']['name']} {about['records'][:8]}"
-            columns = _training(run, about) | {"preset": run.preset, "seed": run.seed}
-            columns |= {"trained_on": " + ".join([origin, *run.also])}
+            origin = " + ".join([f"{about['corpus']['name']} {about['records'][:8]}", *run.also])
+            columns = _training(run, about) | {"preset": run.preset, "seed": run.seed, "trained_on": origin}
         else:
             method, weights = "sen, release", _hash(next(folder.glob("*.data-*")))
             columns = {"preset": "release", "trained_on": "the authors' songs", "seed": "", "run": weights[:8]}
@@ -322,12 +320,11 @@ class Evaluation:
 
 
 def _hash(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:12]
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
 
 
 def _training(run: Run, about: dict[str, Any]) -> dict[str, Any]:
-    """The columns of a row that tell of a run, and of what stands in its run.json."""
+    """The columns of a row that tell of a run; `about` is what stands in its run.json."""
     return {"run": run.hash, "trained_commit": about["commit"], "epochs": run.epochs}
 
 
