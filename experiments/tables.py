@@ -165,6 +165,12 @@ CELLS: dict[str, list[Cell]] = {
 }
 
 
+def with_network(cells: Sequence[Cell], name: str) -> list[Cell]:
+    """The cells of a table, and one more in every group: a network that is no row of the paper, by its name."""
+    firsts = {cell.group: cell for cell in reversed(cells)}
+    return [*cells, *(replace(cell, method=name, experiment=name, paper=None, seeds=()) for cell in firsts.values())]
+
+
 def file_name(table: str) -> str:
     """table2.csv, or boundary.csv."""
     return f"table{table}.csv" if table.isdigit() else f"{table}.csv"

@@ -25,7 +25,7 @@ def choose(tmp_path, monkeypatch):
             (folder / "best.keras").touch()
         manifest: Any = SimpleNamespace(origin="these", folder=tmp_path)
         network = evaluation.Evaluation(manifest, tmp_path).network("table2/sen")
-        return network.run.epochs if isinstance(network, evaluation.TrainedNetwork) else None
+        return network.facts["epochs"] if isinstance(network, evaluation.TrainedNetwork) else None
 
     monkeypatch.setattr(evaluation, "read_model", lambda path: None)
     return chosen

@@ -25,8 +25,7 @@ WEIGHTS = {
 EPSILON = 1e-3  # of TensorFlow 1's batch normalisation, unless it is told another
 
 
-@pytest.fixture(scope="module")
-def variables() -> dict[str, np.ndarray]:
+def random_variables() -> dict[str, np.ndarray]:
     rng = np.random.default_rng(1)
     values = {"global_step": np.array(7.0, np.float32)}  # what else a checkpoint holds does not matter
     for name, shape in WEIGHTS.items():
@@ -35,6 +34,11 @@ def variables() -> dict[str, np.ndarray]:
             values[f"{name}/BatchNorm/{kind}"] = rng.uniform(low, high, shape[-1])
         values[f"{name}/BatchNorm/moving_variance"] = rng.uniform(0.5, 1.5, shape[-1])
     return {name: np.asarray(value, np.float32) for name, value in values.items()}
+
+
+@pytest.fixture(scope="module")
+def variables():
+    return random_variables()
 
 
 def write(folder, variables):
