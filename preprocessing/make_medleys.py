@@ -77,7 +77,7 @@ def publishable(clips: list[MixableClip], licences: dict[str, str]) -> list[Mixa
 def make(number: int, chosen: Sequence[MixableClip], folder: Path) -> None:
     """Write one mix and its answer."""
     segments = [_segment(clip, rng_for(number, "span", clip.track)) for clip in chosen]
-    names = [key.key_of(segment.samples.mean(axis=1), RATE_HZ) for segment in segments]
+    names = [key.key_of(segment.read().mean(axis=1), RATE_HZ) for segment in segments]
     order = ordered([tempo.bpm(segment.beats) for segment in segments], names)
     made = mix.render([segments[i] for i in order], BARS)
     name = f"mix-{number:03d}"

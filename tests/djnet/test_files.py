@@ -3,6 +3,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -137,7 +138,8 @@ def test_a_kept_array_comes_back_or_is_known_as_damaged(tmp_path, array):
     path = tmp_path / "a.npy"
     assert read_array(path) is None
     write_array(path, array)
-    assert np.array_equal(read_array(path), array) and read_array(path).dtype == array.dtype
+    again: Any = read_array(path)
+    assert np.array_equal(again, array) and again.dtype == array.dtype
     data = path.read_bytes()
     for place in range(len(data)):
         path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
@@ -146,4 +148,5 @@ def test_a_kept_array_comes_back_or_is_known_as_damaged(tmp_path, array):
         path.write_bytes(data[:size])
         assert read_array(path) is None
     np.save(path, array)  # as version 0.1 did
-    assert np.array_equal(read_array(path), array)
+    again: Any = read_array(path)
+    assert np.array_equal(again, array)

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import keras
 import numpy as np
@@ -18,7 +19,7 @@ from djnet.networks.models import build
 from djnet.puzzles import jigsaws
 from experiments import evaluation, tables
 from experiments.checkpoints import run_folder
-from experiments.configs import EXPERIMENTS, Run, experiment
+from experiments.configs import EXPERIMENTS, experiment
 from experiments.evaluation import Evaluation, TrainedNetwork
 from experiments.trainer import train
 from preprocessing import make_medleys
@@ -216,6 +217,7 @@ def test_the_authors_checkpoint_plays_with_its_own_features(records, tmp_path):
     assert row["reason"] == "" and len(row["run"]) == 8 and list(row) == list(reference)
     ((_, answer),) = ((cell, played.answers[0]) for cell, played in game.played.items() if cell.method == name)
     (puzzle,) = jigsaws(records, "test", "fixed", 8, limit=1, window="hann")
+    assert answer.scores is not None
     assert np.allclose(answer.scores, djnet.load(tmp_path).scores(puzzle.fragments), atol=1e-5)
     assert answer.truth == next(jigsaws(records, "test", "fixed", 8)).truth
 
@@ -274,7 +276,7 @@ def test_scores_of_many_puzzles_are_those_of_the_pair_model(records, name, windo
 def test_the_mean_of_several_seeds_plays_with_the_mean_of_their_scores(records, tmp_path, monkeypatch):
     player = Evaluation(records, tmp_path)
     models = [SimpleNamespace(name="sen", seed=seed) for seed in (0, 1, 2)]
-    networks = [TrainedNetwork(model, Run(seed=model.seed), "", str(model.seed), "") for model in models]
+    networks: list[Any] = [TrainedNetwork(model, str(model.seed), {}) for model in models]
     monkeypatch.setattr(player, "network", lambda name, seed: networks[seed])
 
     def scores(model, puzzles, mean, std):
@@ -285,6 +287,6 @@ def test_the_mean_of_several_seeds_plays_with_the_mean_of_their_scores(records, 
     cell = next(cell for cell in tables.CELLS["2"] if cell.seeds)
     (row,) = player.play([cell])
     assert row["seed"] == "0+1+2" and not row["reason"]
-    assert all((answer.scores == 1.0).all() for answer in player.played[cell].answers)
+    assert all(np.all(answer.scores == 1.0) for answer in player.played[cell].answers)
     networks[2] = "no finished run"
     assert player.play([cell])[0]["reason"] == "no finished run"

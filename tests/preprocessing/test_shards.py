@@ -1,6 +1,7 @@
 import hashlib
 import json
 from dataclasses import asdict
+from typing import Any
 
 import pytest
 
@@ -29,14 +30,15 @@ def test_a_part_that_is_damaged_is_made_again(tmp_path):
     whole = parts.add("key", "train", [], 3, "is silent.")
     assert parts.find("key") == whole
     path = tmp_path / ".parts" / "key.json"
-    for change in (
+    changes: tuple[dict[str, Any], ...] = (
         {"frames": "many"},
         {"games": []},
         {"sums": [1.0]},
         {"sums": None},
         {"other": 1},
         {"sums": [10**400]},
-    ):
+    )
+    for change in changes:
         path.write_text(json.dumps(asdict(whole) | change))
         assert parts.find("key") is None, change
     path.write_text("[" * 100_000)

@@ -69,4 +69,4 @@ def test_keys_that_clash_are_said():
     nothing = np.zeros((0, 2))
     near = check.check(Mix(samples[: 20 * RATE_HZ], [nothing] * 2, [join_at(10.0, "overlay")])).joins[0]
     far = check.check(Mix(samples, [nothing] * 2, [join_at(20.0, "overlay")])).joins[0]
-    assert near.keys > 0.9 and not near.warnings and far.warnings == ["the keys clash"]
+    assert near.keys is not None and near.keys > 0.9 and not near.warnings and far.warnings == ["the keys clash"]
