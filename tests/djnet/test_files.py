@@ -148,5 +148,5 @@ def test_a_kept_array_comes_back_or_is_known_as_damaged(tmp_path, array):
         path.write_bytes(data[:size])
         assert read_array(path) is None
     np.save(path, array)  # as version 0.1 did
-    again: Any = read_array(path)
+    again = read_array(path)
     assert np.array_equal(again, array)
