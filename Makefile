@@ -24,7 +24,7 @@ SOURCES   := setup.py djnet preprocessing experiments tests benchmarks
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install medley report preprocess inspect train evaluate figures study mixes rwc render reproduce docs-tables \
+.PHONY: help install medley studio report preprocess inspect train evaluate figures study mixes rwc render reproduce docs-tables \
   readme-tables weights test lint browser verify licences verify-downbeats stress mutants bench clean
 
 help: ## list the targets
@@ -36,6 +36,9 @@ install: $(INSTALLED) ## install djnet and all that it needs into .venv
 
 medley: $(INSTALLED) ## make one piece of music out of a folder of songs: SONGS=folder MEDLEY=medley.wav
 	@$(BIN)/djnet medley $(if $(SONGS),"$(SONGS)") --output="$(MEDLEY)" $(FLAGS)
+
+studio: $(INSTALLED) ## make a medley by hand and ear, in the browser: SONGS=folder
+	@$(BIN)/djnet studio $(if $(SONGS),"$(SONGS)") $(FLAGS)
 
 report: $(INSTALLED) ## write RESULTS/report/index.html: two pages, with puzzles to play, medleys and the tables
 	@$(BIN)/python -m experiments.report --data="$(DATA)" --results="$(RESULTS)" --medleys="$(RESULTS)/medleys" \
@@ -122,8 +125,8 @@ verify-downbeats: $(INSTALLED) ## compare our downbeats with madmom's on rendere
 	@test -n "$(RWC)" || { echo "Say where RWC-P is: make verify-downbeats RWC=folder" >&2; exit 2; }
 	@RWC="$(RWC)" $(BIN)/python -m pytest -q -s -m verify -k rendered tests/djnet/downbeats/test_against_madmom.py $(FLAGS)
 
-stress: $(INSTALLED) ## kill jobs, fill the disk and damage files for MINUTES=10, and count what was lost
-	@$(BIN)/python -m tests.faults $(MINUTES) $(FLAGS)
+stress: $(INSTALLED) ## kill jobs, fill the disk and damage files for about MINUTES=10, into RESULTS/stress.csv
+	@$(BIN)/python -m tests.faults $(MINUTES) --output="$(RESULTS)/stress.csv" $(FLAGS)
 
 mutants: $(INSTALLED) ## change the program line by line and name the changes that no test notices
 	@$(BIN)/python -m tests.mutants $(FLAGS)
@@ -141,5 +144,5 @@ $(INSTALLED): setup.py $(CONSTRAINTS)
 	@echo "Setting up $(VENV) (once, a few minutes)"
 	@"$(PYTHON)" -m venv $(VENV)
 	@$(PIP) --upgrade pip setuptools wheel
-	@$(PIP) --no-build-isolation --editable '.[train,formats,dev]'
+	@$(PIP) --no-build-isolation --editable '.[train,formats,studio,dev]'
 	@touch $@

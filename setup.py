@@ -56,7 +56,9 @@ setup(
             "tensorflow-io>=0.37; sys_platform == 'linux' and python_version < '3.13'",
         ],
         # m4a, wma, webm and whatever else FFmpeg reads.
-        "formats": ["av>=14.0"],
+        "formats": ["av>=14.0,<19"],
+        # djnet studio, in the browser.
+        "studio": ["starlette>=0.40", "uvicorn>=0.30"],
         # Optional: preprocessing on a cluster, and music and records in object storage.
         "dask": ["distributed>=2024.8"],
         "ray": ["ray>=2.40"],
@@ -64,11 +66,13 @@ setup(
         "dev": [
             "build>=1.2",
             "distributed>=2024.8",
+            "httpx>=0.27",
             "hypothesis>=6.100",
             "mir_eval>=0.7",
             "moto[server]>=5.0",
             "mypy>=1.10",
             "playwright>=1.50",
+            "psutil>=5.9",
             "pytest>=8.0",
             "pytest-xdist>=3.5",
             "ruff>=0.5",

@@ -1,21 +1,26 @@
 """Files that are whole or absent: a killed job leaves no half file under a final name."""
 
 import contextlib
+import csv
 import errno
 import fcntl
 import hashlib
 import json
-import math
 import os
 import platform
 import re
 import shutil
+import sys
+import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from djnet.errors import UserError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _MACHINE = f"{zlib.crc32(platform.node().encode()):08x}"
 _PARTIAL = re.compile(rf"\..+\.{_MACHINE}-(\d+)\.partial(\.\w+)?")  # of a process of this machine
@@ -62,13 +67,44 @@ def remove_partial(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
+def temporary_folder() -> Iterator[Path]:
+    """A folder for as long as the block runs; those that killed processes of this machine left are removed."""
+    for left in Path(tempfile.gettempdir()).glob(f"djnet-{_MACHINE}-*-*"):
+        process = int(left.name.split("-")[2])
+        if process != os.getpid() and not _is_running(process):
+            shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f"djnet-{_MACHINE}-{os.getpid()}-") as name:
+        yield Path(name)
+
+
+@contextlib.contextmanager
+def own_temporary_files() -> Iterator[None]:
+    """Temporary files of this process, and of those that it starts, go into one such folder: also TensorFlow's."""
+    names = ("TMPDIR", "JOBLIB_TEMP_FOLDER")
+    before, folder_before = {name: os.environ.get(name) for name in names}, tempfile.tempdir
+    with temporary_folder() as folder:
+        os.environ |= dict.fromkeys(names, str(folder))
+        tempfile.tempdir = str(folder)
+        try:
+            yield
+        finally:
+            tempfile.tempdir = folder_before
+            for name, value in before.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value
+
+
+@contextlib.contextmanager
+def locked(path: Path, wait: bool = False) -> Iterator[None]:
     """Hold the lock of a file or a folder: a second job is refused; the system lets go of it if this one is killed.
 
-    What killed jobs left half written in a locked folder, on whatever machine, is removed.
+    With `wait`, for what takes no time, the second waits. What killed jobs left half written in a locked folder, on
+    whatever machine, is removed.
     """
     lock = path / ".lock" if path.is_dir() else path.with_name(f".{path.name}.lock")
-    with _taken(lock, path) as file:
+    with _taken(lock, path, wait) as file:
         file.truncate(0)
         file.write(f"process {os.getpid()} on {platform.node()}")
         file.flush()
@@ -80,12 +116,12 @@ def locked(path: Path) -> Iterator[None]:
             lock.unlink(missing_ok=True)
 
 
-def _taken(lock: Path, path: Path) -> Any:
+def _taken(lock: Path, path: Path, wait: bool) -> Any:
     """The lock's file, open and locked."""
     while True:
         file = open(lock, "a+", encoding="utf-8")  # noqa: SIM115 (the caller closes it)
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
             if lock.exists() and os.path.samestat(os.fstat(file.fileno()), lock.stat()):  # else: removed just now
                 return file
         except BlockingIOError:
@@ -130,7 +166,10 @@ def require_shape(value: Any, shape: Any, path: Path, place: str = "") -> None:
     A shape is a type (float for any finite number), [shape of every item] or {name: shape}; more names are allowed.
     """
     kind = type(shape) if isinstance(shape, dict | list) else shape
-    fits = isinstance(value, int | float) and math.isfinite(value) if kind is float else isinstance(value, kind)
+    if kind is float:  # also no whole number beyond all floats
+        fits = isinstance(value, int | float) and abs(value) <= sys.float_info.max
+    else:
+        fits = isinstance(value, kind)
     if not fits or (isinstance(value, bool) and kind is not bool):
         wanted = {dict: "an object", list: "a list", float: "a number", int: "a whole number"}.get(kind, kind.__name__)
         raise UserError(f"{path} is damaged ({place or 'its content'} is not {wanted}).")
@@ -142,6 +181,57 @@ def require_shape(value: Any, shape: Any, path: Path, place: str = "") -> None:
             if name not in value:
                 raise UserError(f"{path} is damaged ({place or 'its content'} has no {name!r}).")
             require_shape(value[name], inner, path, f"{place}.{name}".lstrip("."))
+
+
+def read_csv(path: Path, columns: Sequence[str] = (), skip: int = 0) -> list[dict[str, str]]:
+    """The rows of a CSV file whose header has these columns at least, after `skip` lines of something else.
+
+    A UserError names the file and the line that is wrong.
+    """
+    with open(path, newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
+        for _ in range(skip):
+            file.readline()
+        reader = csv.DictReader(file)
+        try:
+            if missing := [name for name in columns if name not in (reader.fieldnames or ())]:
+                raise UserError(f"{path} is damaged, or another table: it has no column {missing[0]!r}.")
+            rows = []
+            for row in reader:
+                if None in row or None in row.values():
+                    raise UserError(f"{path}, line {reader.line_num + skip}: more or fewer cells than in the header.")
+                rows.append(row)
+        except csv.Error as error:
+            raise UserError(f"{path}, line {reader.line_num + skip + 1}: cannot be read ({error}).") from error
+    return rows
+
+
+def write_array(path: Path, array: "np.ndarray") -> None:
+    """Write an array as .npy with a checksum behind it, whole or not at all."""
+    import numpy as np  # here and below: commands that only explain themselves do without
+
+    with whole_file(path) as partial, open(partial, "wb") as file:
+        np.save(file, array)
+        file.write(_checksum(array))
+
+
+def read_array(path: Path, mapped: bool = False) -> "np.ndarray | None":
+    """An array that `write_array` wrote, or nothing if it is not there or damaged; `mapped` leaves it on the disk."""
+    import numpy as np
+
+    try:
+        with open(path, "rb") as file:
+            array, behind = np.load(file, allow_pickle=False), file.read()
+        is_whole = behind in (b"", _checksum(array))  # files of version 0.1 have no checksum
+        return (np.load(path, mmap_mode="r") if mapped else array) if is_whole else None
+    except Exception:  # a damaged file can make NumPy say almost anything
+        return None
+
+
+def _checksum(array: "np.ndarray") -> bytes:
+    import numpy as np
+
+    kind = zlib.crc32(f"{array.dtype.str} {array.shape}".encode())
+    return zlib.crc32(np.ascontiguousarray(array).data, kind).to_bytes(4, "little")
 
 
 def digest_json(value: Any) -> str:

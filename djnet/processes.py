@@ -1,11 +1,18 @@
-"""Worker processes that end with the process that started them, even if that one is killed."""
+"""Processes that end with the one that started them, even if that one is killed."""
 
+import ctypes
 import functools
 import os
+import signal
+import subprocess
+import sys
 import threading
 import time
+from collections.abc import Sequence
 
 _WATCH_SECONDS = 1.0
+_SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux
+_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
 @functools.cache
@@ -19,3 +26,14 @@ def _watch(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(_WATCH_SECONDS)
     os._exit(1)
+
+
+def run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """Run another program to its end, and keep what it prints; on Linux the system ends it with this process."""
+    before = _die_with_parent if _LIBC is not None else None
+    return subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, preexec_fn=before)
+
+
+def _die_with_parent() -> None:
+    """In a process that was just started, before its program."""
+    _LIBC.prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)  # type: ignore[union-attr]

@@ -2,7 +2,6 @@
 
 import contextlib
 import itertools
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -15,8 +14,9 @@ from djnet import audio
 from djnet.annotations import SHORTEST_SECONDS, join_short, read_sections
 from djnet.constants import HOP_SAMPLES, SAMPLE_RATE_HZ
 from djnet.cuts import cut_fragments, downbeat_hops, fragment_mel, spans_between, without_last_bars
+from djnet.errors import UserError, shown
 from djnet.features import log_mel
-from djnet.files import digest_json
+from djnet.files import digest_json, read_json, require_shape
 from djnet.records import Clip, Manifest
 from djnet.rng import rng_for
 
@@ -162,10 +162,11 @@ def read_about(folder: Path) -> dict[str, Any]:
     """What is said of a folder of recordings; at least its name."""
     path = folder / ABOUT
     try:
-        said = json.loads(path.read_text(encoding="ascii")) if path.is_file() else {}
-        return {"name": folder.name, **said}
-    except (ValueError, TypeError):
-        raise ValueError(f'{path} should say {{"name": "..."}} in JSON: correct it or take it away.') from None
+        about = {"name": folder.name} | (read_json(path, {}) if path.is_file() else {})
+        require_shape(about, {"name": str}, path)
+    except UserError:
+        raise UserError(f'{path} should say {{"name": "..."}} in JSON: correct it or take it away.') from None
+    return about | {"name": shown(about["name"])}
 
 
 def fingerprint(path: Path, annotation: Path, limit: int | None = None) -> list[Any]:

@@ -7,12 +7,12 @@ where there is a manifest, there are the records that it lists.
 
 import contextlib
 import json
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from djnet.errors import UserError
+from djnet.files import locked, temporary_folder, whole_file
 from djnet.records import MANIFEST, SPLITS, Manifest, RecordsError
 
 
@@ -28,8 +28,8 @@ def local_copy(path: str) -> Iterator[str]:
         yield path
         return
     files, place = _open(path)
-    with tempfile.TemporaryDirectory(prefix="djnet-") as folder:
-        copy = Path(folder, PurePosixPath(place).name)
+    with temporary_folder() as folder:
+        copy = folder / PurePosixPath(place).name
         files.get_file(place, str(copy))
         yield str(copy)
 
@@ -69,13 +69,22 @@ def fetch(address: str, folder: Path) -> Path:
         if not (published := _manifest_at(files, place)):
             raise RecordsError(f"{address}/{MANIFEST} is missing: no finished records there.")
         folder.mkdir(parents=True, exist_ok=True)
-        for shard in (shard for split in SPLITS for shard in published["splits"][split]["shards"]):
-            try:
-                Manifest(folder, published).check(shard)
-            except RecordsError:  # not there, or another one
-                files.get_file(f"{place}/{shard['name']}", str(folder / shard["name"]))
-        files.get_file(f"{place}/{MANIFEST}", str(folder / MANIFEST))
+        with locked(folder, wait=True):
+            for shard in (shard for split in SPLITS for shard in published["splits"][split]["shards"]):
+                try:
+                    Manifest(folder, published).check(shard)
+                except RecordsError:  # not there, or another one
+                    _get(files, place, folder, shard["name"])
+            _get(files, place, folder, MANIFEST)
     return folder
+
+
+def _get(files: Any, place: str, folder: Path, name: str) -> None:
+    """Copy one file into a folder, whole or not at all."""
+    if PurePosixPath(name).name != name:
+        raise RecordsError(f"{place}/{MANIFEST} is damaged: {name!r} is not the name of a file beside it.")
+    with whole_file(folder / name) as partial:
+        files.get_file(f"{place}/{name}", str(partial))
 
 
 def _manifest_at(files: Any, place: str) -> dict[str, Any]:

@@ -30,7 +30,7 @@ LAYERS = {
     "networks": "networks models",
     "scores": "scoring pretrained",
     "medley": "medley",
-    "pages": "pages",
+    "pages": "pages studio",
     "command line": "cli",
 }
 WIDTH, HEIGHT, COLUMN, ROW = 1.7, 0.28, 2.2, 0.44  # of a box, and from one to the next

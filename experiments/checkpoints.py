@@ -9,7 +9,7 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,8 @@ import numpy as np
 import tensorflow as tf
 
 import djnet
-from djnet.files import whole_file, write_json
+from djnet.errors import UserError
+from djnet.files import read_csv, whole_file, write_json
 from djnet.records import Manifest
 from experiments.configs import Run, read_run
 
@@ -48,6 +49,7 @@ def claim(run: Run, manifest: Manifest, folder: Path, also: Sequence[Manifest] =
     facts |= {"also": [other.origin for other in also]}
     if (folder / "checkpoint.npz").exists():
         described, found = read_run(path)
+        read_history(folder / "history.csv")  # what is wrong with it is said now, not at the end of an epoch
         before = described.to_json()
         for name, value in facts["run"].items():
             if (was := before[name]) != value:
@@ -122,13 +124,14 @@ def append(path: Path, row: dict[str, Any]) -> None:
     """Add a row to the history; a row of an epoch that is run again replaces the old one."""
     rows = [old for old in read_history(path) if int(old["epoch"]) < row["epoch"]]
     with whole_file(path) as partial, open(partial, "w", newline="") as file:
-        writer = csv.DictWriter(file, list(row), lineterminator="\n")
+        writer = csv.DictWriter(file, list(row), extrasaction="ignore", lineterminator="\n")
         writer.writeheader()
         writer.writerows([*rows, row])
 
 
-def read_history(path: Path) -> Iterator[dict[str, str]]:
-    """The rows of a history.csv."""
-    if path.exists():
-        with open(path, newline="") as file:
-            yield from csv.DictReader(file)
+def read_history(path: Path) -> list[dict[str, str]]:
+    """The rows of a history.csv, none if there is no such file; a UserError if what stands there is no history."""
+    rows = read_csv(path, ("epoch", "valid_global")) if path.exists() else []
+    if not all(row["epoch"].isdecimal() and len(row["epoch"]) < 10 for row in rows):
+        raise UserError(f"{path} is damaged (the column 'epoch' has no whole numbers): remove it.")
+    return rows

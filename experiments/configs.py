@@ -63,6 +63,13 @@ class Run:
         ):
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {getattr(self, name)!r}.")
+        for name in ("n", "batch_clips", "epochs", "warmup_steps", "patience", "seed"):
+            if not isinstance(getattr(self, name), int):
+                raise ValueError(f"{name} must be a whole number, got {getattr(self, name)!r}.")
+        if not isinstance(self.also, tuple) or not all(isinstance(name, str) for name in self.also):
+            raise ValueError(f"also must be names of corpora, got {self.also!r}.")
+        if self.n > CLIP_SECONDS:
+            raise ValueError(f"A clip of {CLIP_SECONDS:g} s cannot be cut into {self.n} fragments.")
         for name in ("learning_rate", "batch_clips", "epochs"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise ValueError(f"{name} must be above 0, got {getattr(self, name)}.")
@@ -151,7 +158,7 @@ def read_run(path: Path) -> tuple[Run, dict[str, Any]]:
     facts = read_json(path, {"run": dict, "records": str, "corpus": {"name": str}, "finished": bool})
     try:
         return Run.from_json(facts["run"]), facts
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, OverflowError) as error:
         raise UserError(f"{path} is not the description of a run ({error}).") from error
 
 

@@ -18,6 +18,7 @@ from absl import flags
 from djnet.cli import job
 from djnet.cuts import PROTOCOLS
 from djnet.errors import UserError
+from djnet.networks.config import PRESETS
 from djnet.puzzles import GAME_FOLDERS
 from djnet.records import Manifest
 
@@ -35,9 +36,10 @@ def define_flags() -> None:
         ["2", "3", "4", "5", "all", "boundary", "transfer"],
         "A table of the paper, or all; boundary: music removed at the cuts; transfer: SEN on other music (--test_data)",
     )
+    flags.DEFINE_string("network", None, "One more player: a network's name, a run's folder or that of a checkpoint.")
     flags.DEFINE_string("test_data", None, "Folder of other records whose test split is played.")
     flags.DEFINE_integer("puzzles", 1000, "At most that many puzzles a game.", lower_bound=1)
-    flags.DEFINE_enum("preset", "compact", ["compact", "paper"], "Runs of which preset.")
+    flags.DEFINE_enum("preset", "compact", list(PRESETS), "Runs of which preset.")
     flags.DEFINE_enum("protocol", "centred", PROTOCOLS, "What frames next to a cut see, in training and here.")
     flags.DEFINE_integer("seed", 0, "Runs of which seed.")
     flags.DEFINE_string("sequencing", None, "Folder of songs with their sections annotated.")
@@ -66,12 +68,18 @@ def main(given: Any) -> None:
         None if given.test_data is None else Manifest.read(Path(given.test_data).expanduser()),
     )
     output.mkdir(parents=True, exist_ok=True)
+    try:
+        other = None if given.network is None else evaluation.add_network(given.network)
+    except (OSError, ValueError) as error:
+        raise UserError(f"--network={given.network}: {error}") from error
     is_main = (given.seed, given.test_data) == (0, None)
     for table in ("2", "3", "4", "5") if given.table == "all" else (given.table,):
+        cells = tables.CELLS[table]
         try:
-            rows = evaluation.play(tables.CELLS[table])
+            rows = evaluation.play(cells if other is None else tables.with_network(cells, other))
         except ValueError as error:  # an annotation or predictions that cannot be used: the message says where
             raise UserError(str(error)) from error
+        of_table = rows[: len(cells)]  # without the other network
         path = output / tables.file_name(table)
         is_published = path.resolve() == (PUBLISHED / path.name).resolve()
         print(tables.shown(table, rows, [] if is_published else tables.published(PUBLISHED, table, rows)))
@@ -81,13 +89,13 @@ def main(given: Any) -> None:
         if kept:
             tables.write(path, kept)
             print(f"-> {path}\n")
-        if table == "3" and (errors := error_analysis.jigsaw_errors(evaluation, rows)):
+        if table == "3" and (errors := error_analysis.jigsaw_errors(evaluation, of_table)):
             tables.write(output / "jigsaw_errors.csv", errors)
             print(f"Errors of jigsaws -> {output / 'jigsaw_errors.csv'}\n")
-        if table == "3" and is_main and (written := error_analysis.write_packages(output, evaluation, rows)):
+        if table == "3" and is_main and (written := error_analysis.write_packages(output, evaluation, of_table)):
             print(f"Accuracy by package -> {written}\n")
         if table == "4" and is_main:
-            written = error_analysis.write_sequencing(output, evaluation, tables.CELLS[table], rows)
+            written = error_analysis.write_sequencing(output, evaluation, cells, of_table)
             print(f"Errors of sequencing -> {written}\n" if written else "")
         evaluation.played.clear()
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from djnet.errors import UserError
 from djnet.files import digest_json
 from djnet.ordering import best_order, greedy, likeliest
 from djnet.pairs import LISTWISE
-from djnet.pretrained import WEIGHTS, ModelError, read_model, weights_of
+from djnet.pretrained import WEIGHTS, ModelError, load, read_model, weights_of
 from djnet.puzzles import (
     MOST_PARTS,
     Puzzle,
@@ -35,7 +36,7 @@ from djnet.puzzles import (
 from djnet.records import Manifest
 from experiments import predictions
 from experiments.checkpoints import commit
-from experiments.configs import Run, experiment, read_run
+from experiments.configs import EXPERIMENTS, Run, experiment, read_run
 from experiments.predictions import Answer
 from experiments.significance import interval, mcnemar, mean_by_group, permutation_test
 from experiments.tables import BAR, GREEDY, LIKELIEST, MEASURES, Cell, key_of
@@ -76,10 +77,10 @@ class TrainedNetwork:
     """A trained network and where it comes from."""
 
     model: keras.Model
-    run: Run
-    commit: str
     weights: str  # hash
-    differs: str  # in words, from the published configuration
+    facts: dict[str, Any]  # the columns of a row that say how it was trained
+    scale: tuple[np.ndarray, np.ndarray] | None = None  # mean and deviation of its features, if not the records' own
+    window: str = "hamming"  # of its features
 
 
 class Evaluation:
@@ -126,9 +127,11 @@ class Evaluation:
         groups = dict.fromkeys(cell.group for cell in cells)
         for group in sorted(groups, key=lambda group: group[0] == "jigsaw"):  # mistakes in annotations are said first
             own = [cell for cell in cells if cell.group == group]
-            game, scores = self._game(own[0]), {}  # type: ignore[var-annotated]
-            for cell in own:
-                rows[cell] = self._row(cell, game, scores)
+            scores: dict[str, list[np.ndarray]] = {}
+            for window, same in groupby(own, self._window):
+                game = self._game(own[0], window)
+                for cell in same:
+                    rows[cell] = self._row(cell, game, scores)
             for cell in own:
                 self._compare(cell, own, rows[cell])
         return [rows[cell] for cell in cells]
@@ -144,24 +147,30 @@ class Evaluation:
         row["p_value"] = round(permutation_test(ours.solved, theirs.solved, ours.tracks), 6)
         row["p_mcnemar"] = round(mcnemar(ours.solved, theirs.solved), 6)
 
-    def _game(self, cell: Cell) -> Game:
+    def _window(self, cell: Cell) -> str:
+        """The window of the features that a cell's network wants."""
+        network = self._networks.get((cell.experiment, self._seed))
+        return network.window if isinstance(network, TrainedNetwork) else "hamming"
+
+    def _game(self, cell: Cell, window: str) -> Game:
         """The puzzles of a cell and of all others of its group."""
         if cell.game != "jigsaw":
-            return self._recorded(cell.game)
+            return self._recorded(cell.game, window)
         _, cut, n, gap = cell.group
         hops = 0 if gap == BAR else seconds_to_hops(float(gap))
-        puzzles = list(jigsaws(self._test, "test", cut, n, self._protocol, hops, self._limit, bar_removed=gap == BAR))
+        settings = (cut, n, self._protocol, hops, self._limit, window, gap == BAR)
+        puzzles = list(jigsaws(self._test, "test", *settings))
         corpus = self._test.content["corpus"]
         reason = "" if puzzles else f"no test clips for {cut} cuts, n = {n}"
         return Game(puzzles, corpus["name"], corpus["hash"][:12], reason)
 
-    def _recorded(self, game: str) -> Game:
+    def _recorded(self, game: str, window: str) -> Game:
         """Sections of songs, or the clips of medleys, from a folder of recordings with annotations."""
         folder = self._recordings.get(game)
         if folder is None or not folder.is_dir():
             return Game(reason=f"no recordings: {MADE_BY[game]}")
         files = find_recordings(folder)[: self._limit]
-        work = (joblib.delayed(_read_recording)(*pair, MOST_PARTS[game], self._protocol) for pair in files)
+        work = (joblib.delayed(_read_recording)(*pair, MOST_PARTS[game], self._protocol, window) for pair in files)
         results = joblib.Parallel(joblib.cpu_count(), prefer="threads", return_as="generator")(work)
         puzzles = list(tqdm(results, desc=f"read, {game}", total=len(files), unit="recording", leave=False))
         hashes = corpus_hash([known for _, known in puzzles])
@@ -184,10 +193,10 @@ class Evaluation:
             "preset": self._preset if cell.experiment else "",
             "corpus": game.corpus,
             "corpus_hash": game.corpus_hash,
-            "trained_on": self._trained_on(cell.experiment) if cell.experiment else "",
+            "trained_on": self._trained_on(cell.experiment) if cell.experiment in EXPERIMENTS else "",
             "seed": "+".join(map(str, seeds)) if cell.experiment else "",
-            "run": network.run.hash if network else "",
-            "differs": network.differs if network else "",
+            "run": "",
+            "differs": "",
             "puzzles": len(game.puzzles),
             "tracks": len({puzzle.track for puzzle in game.puzzles}),
             **dict.fromkeys(MEASURES, ""),
@@ -195,10 +204,11 @@ class Evaluation:
             "paper_pairwise": cell.paper[0] if cell.paper else "",
             "paper_global": cell.paper[1] if cell.paper else "",
             "commit": self._commit,
-            "trained_commit": network.commit if network else "",
-            "epochs": network.run.epochs if network else "",
+            "trained_commit": "",
+            "epochs": "",
             "reason": game.reason or missing,
         }
+        row |= network.facts if network else {}
         if row["reason"]:
             return row
         answers = self._answers(cell, game, row, networks, scores)
@@ -241,7 +251,7 @@ class Evaluation:
         self, cell: Cell, game: Game, networks: list[TrainedNetwork], scores: dict[str, list[np.ndarray]]
     ) -> list[Answer]:
         bar = {"desc": f"{cell.game} {cell.segmentation} {cell.n or ''} {cell.method}", "total": len(game.puzzles)}
-        normalised = (game.puzzles, self._manifest.mean, self._manifest.std)
+        normalised = game.puzzles, *((networks and networks[0].scale) or (self._manifest.mean, self._manifest.std))
         if networks and networks[0].model.name in LISTWISE:
             orders = tqdm(scoring.solve_puzzles(networks[0].model, *normalised), unit="puzzle", leave=False, **bar)
             return [Answer(p.id, p.truth, order) for p, order in zip(game.puzzles, orders, strict=True)]
@@ -273,12 +283,28 @@ class Evaluation:
         # As it is published, or else what was trained longest.
         run, folder, facts = max(choices, key=lambda choice: (choice[0].hash == published.hash, choice[0].epochs))
         path = weights_of(folder) or folder / "best.keras"
-        weights = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
         try:
             model = read_model(path)
         except ModelError as error:
             return str(error)
-        return TrainedNetwork(model, run, facts["commit"], weights, run.differences(published))
+        columns = _training(run, facts) | {"differs": run.differences(published)}
+        return TrainedNetwork(model, _hash(path), columns)
+
+    def add_network(self, name: str) -> str:
+        """Let a network play besides those of the tables: what `djnet.load` takes -> its name in the tables."""
+        scorer = load(name)
+        folder = scorer.folder or Path()
+        if (folder / "run.json").exists():
+            run, about = read_run(folder / "run.json")
+            method, weights = folder.name, _hash(weights_of(folder) or folder / "best.keras")
+            origin = " + ".join([f"{about['corpus']['name']} {about['records'][:8]}", *run.also])
+            columns = _training(run, about) | {"preset": run.preset, "seed": run.seed, "trained_on": origin}
+        else:
+            method, weights = "sen, release", _hash(next(folder.glob("*.data-*")))
+            columns = {"preset": "release", "trained_on": "the authors' songs", "seed": "", "run": weights[:8]}
+        scale = scorer.mean, scorer.std
+        self._networks[method, self._seed] = TrainedNetwork(scorer.model, weights, columns, scale, scorer.window)
+        return method
 
     def _runs_of(self, published: Run, paths: Iterable[Path]) -> list[tuple[Run, Path, dict[str, Any]]]:
         """Finished runs of a row on these records, with their folders and facts."""
@@ -291,6 +317,15 @@ class Evaluation:
             except UserError as error:
                 log.warning("%s It is left out.", error)
         return runs
+
+
+def _hash(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+
+
+def _training(run: Run, about: dict[str, Any]) -> dict[str, Any]:
+    """The columns of a row that tell of a run; `about` is what stands in its run.json."""
+    return {"run": run.hash, "trained_commit": about.get("commit", ""), "epochs": run.epochs}
 
 
 def _measured(played: Played) -> dict[str, Any]:
@@ -310,6 +345,6 @@ def _measured(played: Played) -> dict[str, Any]:
     return row
 
 
-def _read_recording(sound: Path, annotation: Path, limit: int | None, protocol: str) -> tuple[Puzzle, list[Any]]:
+def _read_recording(sound: Path, annotation: Path, limit: int | None, *features: str) -> tuple[Puzzle, list[Any]]:
     """A puzzle, and what makes it this one."""
-    return recording(sound, annotation, limit, protocol), fingerprint(sound, annotation, limit)
+    return recording(sound, annotation, limit, *features), fingerprint(sound, annotation, limit)

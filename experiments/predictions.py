@@ -13,7 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from djnet.files import whole_file
+from djnet.errors import UserError
+from djnet.files import read_csv, whole_file
+
+_COLUMNS = ["puzzle", "truth", "order", "scores"]
 
 
 @dataclass(frozen=True)
@@ -40,25 +43,25 @@ def write(path: Path, about: dict[str, Any], answers: Sequence[Answer]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as partial, open(partial, "w", newline="", encoding="utf-8", errors="surrogateescape") as out:
         out.write(f"# {json.dumps(about)}\n")
-        pd.DataFrame(rows, columns=["puzzle", "truth", "order", "scores"]).to_csv(out, index=False)
+        pd.DataFrame(rows, columns=_COLUMNS).to_csv(out, index=False)
 
 
 def read(path: Path) -> tuple[dict[str, Any], list[Answer]]:
-    """What `write` wrote; a ValueError names the file and the line that is wrong."""
-    with open(path, newline="", encoding="utf-8", errors="surrogateescape") as file:
-        try:
-            about = json.loads(file.readline().removeprefix("# "))
-        except ValueError:
-            raise ValueError(f"{path}, line 1: does not say what the predictions were made with.") from None
-        table = pd.read_csv(file, dtype=str, keep_default_na=False)
+    """What `write` wrote; a UserError names the file and the line that is wrong."""
+    with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        first = file.readline()
+    try:
+        about = dict(json.loads(first.removeprefix("# ")))
+    except (ValueError, TypeError, RecursionError):
+        raise UserError(f"{path}, line 1: does not say what the predictions were made with.") from None
     answers = []
-    for line, row in enumerate(table.itertuples(index=False), 3):
+    for line, row in enumerate(read_csv(path, _COLUMNS, skip=1), 3):
         try:
-            truth, order = (tuple(map(int, text.split())) for text in (row.truth, row.order))
-            scores = np.array(row.scores.split(), float).reshape(len(truth), -1) if row.scores else None
-        except (ValueError, AttributeError) as error:
-            raise ValueError(f"{path}, line {line}: {error}") from None
-        answers.append(Answer(str(row.puzzle), truth, order, scores))
+            truth, order = (tuple(map(int, row[name].split())) for name in ("truth", "order"))
+            scores = np.array(row["scores"].split(), float).reshape(len(truth), -1) if row["scores"] else None
+        except ValueError as error:
+            raise UserError(f"{path}, line {line}: {str(error)[:200]}") from None
+        answers.append(Answer(row["puzzle"], truth, order, scores))
     return about, answers
 
 

@@ -21,6 +21,7 @@ from djnet.constants import seconds_to_hops
 from djnet.errors import UserError
 from djnet.files import whole_file
 from djnet.records import Manifest
+from experiments import tables
 from experiments.configs import WIDE
 
 BASE = "table2/sen"
@@ -58,6 +59,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
     **{f"{name} of the music": {"share": share} for name, share in (("half", 1 / 2), ("an eighth", 1 / 8))},
     **{f"{model} in batches of {n}": {"model": model, "batch_clips": n} for model in BASELINES for n in (4, 16)},
 }
+
+
+_KEY = ["variant", "epochs", "records", "seed"]  # what makes a row of the table the same row
 
 
 def define_flags() -> None:
@@ -127,7 +131,7 @@ def row_of(
     from experiments.trainer import clips_of, training_clips
 
     run, facts = read_run(folder / "run.json")
-    history = pd.DataFrame(list(read_history(folder / "history.csv"))).astype(float)
+    history = pd.DataFrame(read_history(folder / "history.csv")).astype(float)
     best = history.loc[history["valid_global"][::-1].idxmax()]  # of equal epochs the later one, as in training
     return {
         "variant": variant,
@@ -145,7 +149,7 @@ def row_of(
         "corpus_hash": manifest.content["corpus"]["hash"][:12],
         "records": manifest.origin[:8],
         "seed": facts["run"]["seed"],
-        "commit": facts["commit"],
+        "commit": facts.get("commit", ""),
         "valid_global_6": solved(folder, run, manifest, manifest, 6),
         **{other.corpus: solved(folder, run, manifest, other, 3) for other in others},
     }
@@ -153,16 +157,15 @@ def row_of(
 
 def read(path: Path) -> pd.DataFrame:
     """The table; a hash is text, also one of digits only."""
-    return pd.read_csv(path, dtype={"records": str})
+    return tables.read_numbers(path, _KEY)
 
 
 def write(path: Path, row: dict[str, Any]) -> None:
     """Add a row, in place of the one of the same variant, epochs and records."""
-    key = ["variant", "epochs", "records", "seed"]
     rows = pd.DataFrame([row])
     if path.exists():
         old = read(path)
-        kept = [tuple(values) != tuple(rows[key].iloc[0]) for values in old[key].itertuples(index=False)]
+        kept = [tuple(values) != tuple(rows[_KEY].iloc[0]) for values in old[_KEY].itertuples(index=False)]
         rows = pd.concat([old[kept], rows], ignore_index=True)
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as partial:

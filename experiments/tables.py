@@ -9,7 +9,8 @@ import pandas as pd
 
 from djnet.baselines import REFERENCES
 from djnet.constants import JIGSAW_SIZES
-from djnet.files import whole_file
+from djnet.errors import UserError
+from djnet.files import locked, read_csv, whole_file
 from experiments import paper
 
 # What makes a row the same row: a rerun replaces it, anything else stays.
@@ -164,6 +165,12 @@ CELLS: dict[str, list[Cell]] = {
 }
 
 
+def with_network(cells: Sequence[Cell], name: str) -> list[Cell]:
+    """The cells of a table, and one more in every group: a network that is no row of the paper, by its name."""
+    firsts = {cell.group: cell for cell in reversed(cells)}
+    return [*cells, *(replace(cell, method=name, experiment=name, paper=None, seeds=()) for cell in firsts.values())]
+
+
 def file_name(table: str) -> str:
     """table2.csv, or boundary.csv."""
     return f"table{table}.csv" if table.isdigit() else f"{table}.csv"
@@ -176,7 +183,7 @@ def key_of(row: dict[str, Any]) -> dict[str, Any]:
 
 def read(path: Path) -> pd.DataFrame:
     """A table as it was written, every value a string; rows of version 0.1 get the names of today."""
-    table = pd.read_csv(path, dtype=str, keep_default_na=False).rename(columns={"passes": "epochs"})
+    table = pd.DataFrame(read_csv(path)).rename(columns={"passes": "epochs"})
     if "protocol" in table:
         table["protocol"] = table["protocol"].replace("isolated", "trimmed")
     if "method" in table and "run" not in table:
@@ -184,20 +191,30 @@ def read(path: Path) -> pd.DataFrame:
     return table
 
 
+def read_numbers(path: Path, columns: Sequence[str]) -> pd.DataFrame:
+    """A table with numbers as such and at least these columns; a hash is text, also one of digits only."""
+    read_csv(path, columns)  # says what is wrong with it
+    try:
+        return pd.read_csv(path, dtype={"records": str})
+    except (ValueError, OverflowError) as error:
+        raise UserError(f"{path} is damaged ({error}).") from error
+
+
 def write(path: Path, rows: list[dict[str, Any]]) -> None:
     """Write rows in place of their older selves; those of other runs, presets or corpora stay.
 
     A row that could not be played does not replace one that was: a run that is gone does not undo its result.
     """
-    old = read(path).to_dict("records") if path.exists() else []
-    table = {tuple(str(row.get(name, "")) for name in KEY): row for row in old}
-    for row in rows:
-        key = tuple(map(str, key_of(row).values()))
-        if not row.get("reason") or key not in table or table[key].get("reason"):
-            table[key] = row
-    columns = dict.fromkeys(name for row in (*rows, *old) for name in row)
-    with whole_file(path) as partial:
-        pd.DataFrame(table.values(), columns=list(columns)).to_csv(partial, index=False)
+    with locked(path, wait=True):  # what another evaluation writes meanwhile stays
+        old = read(path).to_dict("records") if path.exists() else []
+        table = {tuple(str(row.get(name, "")) for name in KEY): row for row in old}
+        for row in rows:
+            key = tuple(map(str, key_of(row).values()))
+            if not row.get("reason") or key not in table or table[key].get("reason"):
+                table[key] = row
+        columns = dict.fromkeys(name for row in (*rows, *old) for name in row)
+        with whole_file(path) as partial:
+            pd.DataFrame(table.values(), columns=list(columns)).to_csv(partial, index=False)
 
 
 def published(folder: Path, table: str, rows: Iterable[dict[str, Any]]) -> list[str]:
@@ -207,9 +224,12 @@ def published(folder: Path, table: str, rows: Iterable[dict[str, Any]]) -> list[
     known: dict[tuple[str, ...], str] = {}
     if path.is_file():
         for row in read(path).to_dict("records"):
-            if row["global"]:
-                text = f"{float(row['pairwise']):.3f} ({float(row['global']):.3f}) {row['corpus']}"
-                known.setdefault(tuple(row[name] for name in same), text)
+            try:
+                if row["global"]:
+                    text = f"{float(row['pairwise']):.3f} ({float(row['global']):.3f}) {row['corpus']}"
+                    known.setdefault(tuple(row[name] for name in same), text)
+            except (KeyError, ValueError) as error:
+                raise UserError(f"{path} is not a table of results ({error}).") from error
     return [known.get(tuple(str(row[name]) for name in same), "") for row in rows]
 
 

@@ -24,7 +24,7 @@ from djnet.corpora import TRACK_LIST, Corpus, Skipped, Track, folder, free, synt
 from djnet.downbeats import tracker
 from djnet.downbeats.madmom import MadmomMissingError, madmom
 from djnet.errors import UserError, shown
-from djnet.files import digest_json, locked
+from djnet.files import digest_json, locked, remove_partial
 from djnet.records import FEATURES, MANIFEST, SPLITS, VERSION, Clip, Manifest, RecordsError
 from preprocessing import duplicates, splits
 from preprocessing.clips import Planned, Settings, choose_starts, prepare
@@ -56,6 +56,7 @@ def build(
     engine = engine or engine_for("local", workers)
     output.mkdir(parents=True, exist_ok=True)
     with locked(output):
+        remove_partial(cache / "beats")
         tracks, seconds, skipped = _plan(corpus, settings, cache, engine)
         skipped = corpus.skipped + skipped
         about = {

@@ -8,7 +8,7 @@ import numpy as np
 from djnet import audio, constants
 from djnet.cuts import downbeat_cuts, downbeat_hops, equal_cuts
 from djnet.features import log_mel
-from djnet.files import whole_file
+from djnet.files import read_array, write_array
 from djnet.pairs import pairs_of
 from djnet.records import SPLITS, Clip, Segmentation, dequantised, quantised
 from djnet.rng import rng_for
@@ -128,16 +128,13 @@ def _listen(track: Planned, begin: int, end: int, downbeats: bool, cache: Path) 
     from djnet.downbeats.tracker import track as find_beats
 
     kept = cache / "beats" / f"{track.content}-{begin}-{end}-{VERSION}.npy"
-    try:
-        beats = np.load(kept, allow_pickle=False)
-    except (FileNotFoundError, ValueError, EOFError):  # not there yet, or damaged
-        samples, fine = audio.load_at(track.path, first, seconds, (constants.SAMPLE_RATE_HZ, ANALYSIS_RATE_HZ))
-        beats = find_beats(fine, ANALYSIS_RATE_HZ)
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(kept) as partial, open(partial, "wb") as file:
-            np.save(file, beats)
-        return samples, beats
-    return audio.load(track.path, first, seconds), beats
+    if (beats := read_array(kept)) is not None:
+        return audio.load(track.path, first, seconds), beats
+    samples, fine = audio.load_at(track.path, first, seconds, (constants.SAMPLE_RATE_HZ, ANALYSIS_RATE_HZ))
+    beats = find_beats(fine, ANALYSIS_RATE_HZ)
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    write_array(kept, beats)
+    return samples, beats
 
 
 def _clip(track: Planned, span: _Span, samples: np.ndarray, beats: np.ndarray, seed: int) -> Clip | None:

@@ -12,6 +12,7 @@ import soundfile
 from absl import flags
 
 from djnet import audio
+from djnet.audio.encode import sound_file
 from djnet.cli import job
 from djnet.constants import SILENCE
 from djnet.downbeats import decoder, network
@@ -88,7 +89,7 @@ def main(given: Any, song: str) -> None:
     if reason := why_sparse(samples, ANALYSIS_RATE_HZ, local):
         print(f"# {reason}")
     if given.click:
-        with whole_file(Path(given.click)) as partial:
+        with sound_file(Path(given.click)) as partial:
             soundfile.write(partial, with_clicks(samples, ANALYSIS_RATE_HZ, local), ANALYSIS_RATE_HZ, format="WAV")
     if given.plot:
         draw(probabilities, beats, given.start, Path(given.plot))

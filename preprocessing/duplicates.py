@@ -9,7 +9,6 @@ In the 402 free recordings of the medium set, six pairs have 0.55 or more, each 
 0.48. A pair that is joined by mistake only shares its split.
 """
 
-import contextlib
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +20,7 @@ from tqdm import tqdm
 
 from djnet import audio, storage
 from djnet.constants import SAMPLE_RATE_HZ
-from djnet.files import whole_file
+from djnet.files import read_array, remove_partial, write_array
 from preprocessing.cluster import Engine
 
 SECONDS = 60.0  # of a track that are compared
@@ -41,27 +40,29 @@ def find(paths: dict[str, str], cache: Path, engine: Engine) -> list[set[str]]:
     """Groups of tracks that are the same piece: {content hash: path} -> sets of content hashes, two or more in each."""
     folder = cache / "fingerprints"
     folder.mkdir(parents=True, exist_ok=True)
+    remove_partial(folder)
     files = {content: folder / f"{content}-{VERSION}.npy" for content in paths}
     fingerprints: dict[str, np.ndarray] = {}
     for content, file in files.items():
-        with contextlib.suppress(FileNotFoundError, ValueError, EOFError):  # not there yet, or damaged
-            fingerprints[content] = np.load(file, allow_pickle=False)
+        if (kept := read_array(file)) is not None and kept.ndim == 2:
+            fingerprints[content] = kept
     missing = [(content, path) for content, path in paths.items() if content not in fingerprints]
     results = engine(_fingerprint_file, missing)
     for content, result in tqdm(results, desc="compare", total=len(missing), unit="track", disable=not missing):
         if result is not None:
             fingerprints[content] = result
-            with whole_file(files[content]) as partial, open(partial, "wb") as out:
-                np.save(out, result)
+            write_array(files[content], result)
     return same_pieces(fingerprints)
 
 
 def _fingerprint_file(content: str, path: str) -> tuple[str, np.ndarray | None]:
-    """Runs in a worker; no fingerprint for a file that cannot be decoded, which is named when its clips are made."""
+    """Runs in a worker; no fingerprint for a file that cannot be used, which is named when its clips are made."""
     try:
         with storage.local_copy(path) as local:
             return content, fingerprint(audio.load(local, seconds=SECONDS))
-    except audio.AudioError:
+    except (OSError, MemoryError):  # the disk or the machine
+        raise
+    except Exception:
         return content, None
 
 

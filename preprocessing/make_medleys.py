@@ -22,11 +22,12 @@ from absl import flags
 from tqdm import tqdm
 
 from djnet import audio
+from djnet.audio.encode import sound_file
 from djnet.cli import job
 from djnet.corpora import TRACK_LIST
 from djnet.corpora.licences import may_be_published
 from djnet.errors import UserError
-from djnet.files import whole_file, write_json
+from djnet.files import locked, read_csv, whole_file, write_json
 from djnet.medley import key, mix, tempo
 from djnet.medley.transitions import RATE_HZ, Segment
 from djnet.ordering import best_order
@@ -76,11 +77,11 @@ def publishable(clips: list[MixableClip], licences: dict[str, str]) -> list[Mixa
 def make(number: int, chosen: Sequence[MixableClip], folder: Path) -> None:
     """Write one mix and its answer."""
     segments = [_segment(clip, rng_for(number, "span", clip.track)) for clip in chosen]
-    names = [key.key_of(segment.samples.mean(axis=1), RATE_HZ) for segment in segments]
+    names = [key.key_of(segment.read().mean(axis=1), RATE_HZ) for segment in segments]
     order = ordered([tempo.bpm(segment.beats) for segment in segments], names)
     made = mix.render([segments[i] for i in order], BARS)
     name = f"mix-{number:03d}"
-    with whole_file(folder / f"{name}.flac") as partial:
+    with sound_file(folder / f"{name}.flac") as partial:
         soundfile.write(partial, made.samples, RATE_HZ, format="FLAC", subtype="PCM_16")
     answer = pd.DataFrame(
         {
@@ -125,25 +126,34 @@ def build(manifest: Manifest, count: int, seed: int, workers: int = 1) -> Path:
     about = {"name": f"mixes of {manifest.corpus}", "made_of": made_of}
     names = [f"mix-{number:03d}" for number in range(count)]
     known = names if read_about(folder) == about else []
-    for path in folder.glob("mix-*"):
-        if path.stem not in known:
-            path.unlink()
-    missing = [i for i, name in enumerate(names) if not (folder / f"{name}.csv").is_file()]
+    missing = [i for i, name in enumerate(names) if name not in known or not (folder / f"{name}.csv").is_file()]
     if not missing:
+        _remove_others(folder, known)
         return folder
     listed = manifest.folder / TRACK_LIST
     if not listed.is_file():
         raise UserError(f"{listed} is missing: run make preprocess again, it only writes the list.")
-    tracks = pd.read_csv(listed, dtype=str, keep_default_na=False).set_index("track")
-    clips = publishable(mixable_clips(manifest, dict(tracks.path)), dict(tracks.licence))
+    tracks = {row["track"]: row for row in read_csv(listed, ("track", "path", "licence"))}
+    paths, licences = ({track: row[name] for track, row in tracks.items()} for name in ("path", "licence"))
+    clips = publishable(mixable_clips(manifest, paths), licences)
     if len(clips) < SIZES[0]:
         few = f"{len(clips)} test tracks of {manifest.folder} have bars enough, {SIZES[0]} are needed"
         raise UserError(f"No mixes: {few}.")
     folder.mkdir(exist_ok=True)
-    write_json(folder / ABOUT, about)
-    done = engine_for("local", workers)(make, ((number, _choose(clips, number, seed), folder) for number in missing))
-    list(tqdm(done, desc="mix", initial=count - len(missing), total=count, unit="mix"))
+    with locked(folder):
+        _remove_others(folder, known)
+        write_json(folder / ABOUT, about)
+        chosen = ((number, _choose(clips, number, seed), folder) for number in missing)
+        done = engine_for("local", workers)(make, chosen)
+        list(tqdm(done, desc="mix", initial=count - len(missing), total=count, unit="mix"))
     return folder
+
+
+def _remove_others(folder: Path, known: Sequence[str]) -> None:
+    """Remove mixes of other music or with other numbers."""
+    for path in folder.glob("mix-*"):
+        if path.stem not in known:
+            path.unlink()
 
 
 def _choose(clips: list[MixableClip], number: int, seed: int) -> list[MixableClip]:

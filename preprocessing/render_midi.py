@@ -7,8 +7,6 @@ name, so that piano scores become music for many instruments. Results on such au
 """
 
 import shutil
-import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,8 +17,9 @@ from tqdm import tqdm
 
 from djnet.cli import job
 from djnet.corpora import Skipped, write_skipped
-from djnet.errors import UserError
-from djnet.files import remove_partial, whole_file, write_json
+from djnet.errors import UserError, shown
+from djnet.files import locked, temporary_folder, whole_file, write_json
+from djnet.processes import run
 from djnet.puzzles import ABOUT
 from djnet.rng import rng_for
 from preprocessing.cluster import engine_for
@@ -29,6 +28,7 @@ SOUNDFONTS = ("FluidR3_GM.sf2", "TimGM6mb.sf2", "default-GM.sf2")
 _FOLDERS = (Path("/usr/share/sounds/sf2"), Path("/usr/share/soundfonts"), Path("/usr/local/share/soundfonts"))
 INSTRUMENTS = 88  # of General MIDI: those after them are pads, effects and noises
 DRUMS = 9  # the channel
+_LONGEST_SECONDS = 3600.0
 
 
 def find_soundfont(name: str | None = None) -> Path:
@@ -55,7 +55,7 @@ def render(midi: Path, wav: Path, soundfont: Path) -> None:
     wav.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(wav) as partial:
         options = ["-ni", "-g", "0.5", "-r", "44100", "-T", "wav", "-O", "s16", "-F", str(partial)]
-        done = subprocess.run(["fluidsynth", *options, str(soundfont), str(midi)], capture_output=True, text=True)
+        done = run(["fluidsynth", *options, str(soundfont), str(midi)])
         if done.returncode or not partial.is_file():
             reason = (done.stderr.strip().splitlines() or ["it gave no reason"])[-1]
             raise UserError(f"fluidsynth could not render {midi}: {reason}")
@@ -68,8 +68,11 @@ def recast(midi: Path, output: Path) -> None:
     rng = rng_for(0, "instruments", midi.stem)
     try:
         notes = mido.MidiFile(midi)
-    except (OSError, EOFError, ValueError, KeyError) as error:
+        seconds = notes.length
+    except Exception as error:  # a damaged file can make mido say almost anything
         raise UserError(f"{midi} is not a MIDI file that can be read: {error or 'it ends too early'}.") from error
+    if seconds > _LONGEST_SECONDS:
+        raise UserError(f"{midi} lasts {seconds / 60:.0f} minutes, {_LONGEST_SECONDS / 60:.0f} are the most.")
     chosen = rng.integers(INSTRUMENTS, size=16).tolist()
     for track in notes.tracks:
         for i, message in enumerate(track):  # replaced and not removed: a message also tells the time
@@ -88,13 +91,13 @@ def build(midi: Path, folder: Path, soundfonts: Sequence[str], songs: int, worke
     require_fluidsynth()
     fonts = [find_soundfont(name) for name in soundfonts]
     folder.mkdir(parents=True, exist_ok=True)
-    remove_partial(folder)
-    write_json(folder / ABOUT, {"name": f"{folder.name} (rendered)"})
-    todo = [path for path in files if not (folder / f"{path.stem}.wav").is_file()]
-    done = engine_for("local", workers)(_render_song, ((path, folder / f"{path.stem}.wav", fonts) for path in todo))
-    bar = tqdm(done, desc="render", initial=len(files) - len(todo), total=len(files), unit="song")
-    skipped = sorted((item for item in bar if item is not None), key=lambda item: item.path)
-    write_skipped(folder / "skipped.csv", skipped)
+    with locked(folder):
+        write_json(folder / ABOUT, {"name": f"{folder.name} (rendered)"})
+        todo = [path for path in files if not (folder / f"{path.stem}.wav").is_file()]
+        done = engine_for("local", workers)(_render_song, ((path, folder / f"{path.stem}.wav", fonts) for path in todo))
+        bar = tqdm(done, desc="render", initial=len(files) - len(todo), total=len(files), unit="song")
+        skipped = sorted((item for item in bar if item is not None), key=lambda item: item.path)
+        write_skipped(folder / "skipped.csv", skipped)
     return skipped
 
 
@@ -102,9 +105,9 @@ def _render_song(midi: Path, wav: Path, fonts: Sequence[Path]) -> Skipped | None
     """Runs in a worker: one song with a font and instruments of its own; -> why not, if it cannot be rendered."""
     font = fonts[rng_for(0, "soundfont", midi.stem).integers(len(fonts))]
     try:
-        with tempfile.TemporaryDirectory() as folder:
-            recast(midi, Path(folder, midi.name))
-            render(Path(folder, midi.name), wav, font)
+        with temporary_folder() as folder:
+            recast(midi, folder / midi.name)
+            render(folder / midi.name, wav, font)
     except UserError as error:
         return Skipped(str(midi), str(error))
     return None
@@ -131,7 +134,7 @@ def main(given: Any) -> None:
     output = Path(given.output).expanduser()
     skipped = build(Path(given.midi).expanduser(), output, given.soundfonts, given.songs, given.workers)
     for item in skipped:
-        print(f"left out: {item.reason}")
+        print(shown(f"left out: {item.reason}"))
     print(f"{output}: {len(list(output.glob('*.wav')))} songs, rendered; {len(skipped)} left out (skipped.csv).")
 
 

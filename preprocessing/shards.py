@@ -7,7 +7,6 @@ well and does not depend on who finished first. TFRecord files can be joined byt
 
 import gzip
 import hashlib
-import json
 import re
 import shutil
 from collections import Counter
@@ -19,10 +18,15 @@ from typing import IO, Any
 import numpy as np
 
 from djnet.constants import MEL_BINS
-from djnet.files import digest_json, whole_file, write_json
+from djnet.errors import UserError
+from djnet.files import digest_json, read_json, whole_file, write_json
 from djnet.records import FEATURES, MANIFEST, SPLITS, VERSION, Clip, RecordsError, write_file
 
 SHARD_BYTES = 100 << 20
+_PART = {
+    "split": str, "clips": int, "silent": int, "bytes": int, "frames": int, "sums": [float], "squares": [float],
+    "games": dict, "error": str, "sha256": str,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,7 @@ class Part:
     squares: Sequence[float] = ()
     games: dict[str, int] = field(default_factory=dict)  # how many clips can be cut for each game
     error: str = ""
+    sha256: str = ""  # of its records
 
 
 class Parts:
@@ -50,26 +55,26 @@ class Parts:
     def find(self, key: str) -> Part | None:
         """A finished part, or nothing."""
         try:
-            part = Part(**json.loads((self.folder / f"{key}.json").read_text(encoding="ascii")))
-            size = self.records(key).stat().st_size if part.clips else 0
-        except (OSError, ValueError, TypeError):
+            part = Part(**read_json(self.folder / f"{key}.json", _PART))
+            digest = _sha256(self.records(key)) if part.clips else ""
+        except (OSError, UserError, TypeError):
             return None
-        return part if size == part.bytes and np.isfinite([part.sums, part.squares]).all() else None
+        return part if digest == part.sha256 and len(part.sums) == len(part.squares) else None
 
     def add(self, key: str, split: str, clips: list[Clip], silent: int, error: str = "") -> Part:
         """Write a track's records."""
         self.folder.mkdir(exist_ok=True)
         sums = squares = np.zeros(0)
-        size = 0
+        size, digest = 0, ""
         if clips:
             with whole_file(self.records(key)) as partial:
                 write_file(partial, clips)
-                size = partial.stat().st_size
+                size, digest = partial.stat().st_size, _sha256(partial)
             sums = sum(clip.mel.sum(axis=0, dtype=np.float64) for clip in clips)
             squares = sum(np.square(clip.mel, dtype=np.float64).sum(axis=0) for clip in clips)
         frames = sum(len(clip.mel) for clip in clips)
         games = dict(sorted(Counter(name for clip in clips for name in clip.segmentations).items()))
-        part = Part(key, split, len(clips), silent, size, frames, list(sums), list(squares), games, error)
+        part = Part(key, split, len(clips), silent, size, frames, list(sums), list(squares), games, error, digest)
         write_json(self.folder / f"{key}.json", part.__dict__)
         return part
 
@@ -131,10 +136,13 @@ def _write_shard(path: Path, parts: Parts, group: list[Part], compress: bool) ->
                     shutil.copyfileobj(records, out, 1 << 20)
             if compress:
                 out.close()
-        with open(partial, "rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        size = partial.stat().st_size
+        size, digest = partial.stat().st_size, _sha256(partial)
     return {"name": path.name, "clips": sum(part.clips for part in group), "bytes": size, "sha256": digest}
+
+
+def _sha256(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _moments(parts: list[Part]) -> tuple[list[float], list[float]]:

@@ -62,7 +62,7 @@ def make(records: Manifest, results: Path) -> Path:
 
 def render_quickly(segments, bars, peak_db):
     """Parts one after the other, without all that makes a mix good."""
-    return Mix(np.concatenate([segment.samples for segment in segments]), [], lay_out(segments, bars)[1])
+    return Mix(np.concatenate([segment.read() for segment in segments]), [], lay_out(segments, bars)[1])
 
 
 def _clips_of_all_splits(read):

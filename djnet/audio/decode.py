@@ -28,6 +28,8 @@ _HASHED_BYTES = 8 << 20  # of the beginning, the middle and the end of a file
 _TOLERATED_SECONDS = 0.1  # some encoders promise a few samples too many
 _TOLERATED_MPEG_SECONDS = 1.0  # some programs leave bytes between the frames that players skip
 _RATES_HZ = (8_000, 384_000)
+_MOST_CHANNELS = 64
+_LARGEST_MPEG_BYTES = 1 << 30
 _UNKNOWN_FRAMES = 1 << 62  # of a flac file from a program that did not know the end when it wrote the beginning
 _UNKNOWN_BYTES = 0x7FFFF000  # or more: the same of wav files
 _LARGEST_SAMPLE = 1e6  # full scale is 1; the squares of much larger ones overflow
@@ -107,7 +109,7 @@ def probe(path: str | Path) -> Probe:
 def title_of(path: str | Path) -> tuple[str, str]:
     """Title and artist of a file by its tags; the title by its name if there are none."""
     title = artist = ""
-    with contextlib.suppress(soundfile.LibsndfileError, OSError):
+    with contextlib.suppress(soundfile.LibsndfileError, OSError, AudioError):
         if other_formats.is_other(path):
             tags = other_formats.tags_of(path)
             title, artist = tags.get("title", ""), tags.get("artist", "")
@@ -128,7 +130,7 @@ def _tagged(path: str | Path) -> soundfile.SoundFile:
     try:
         return soundfile.SoundFile(os.fsencode(path))
     except soundfile.LibsndfileError:  # perhaps by half a frame in front of an ID3v1 tag, of 128 bytes
-        return soundfile.SoundFile(io.BytesIO(Path(path).read_bytes()[:-128]))
+        return soundfile.SoundFile(io.BytesIO(_mpeg_bytes(path)[:-128]))
 
 
 def _readable(tag: str) -> str:
@@ -156,6 +158,8 @@ def _opened(path: str | Path) -> Iterator[soundfile.SoundFile]:
         with _quiet(path), _source(path) as source, _Sequential(source) as sound:
             if not _RATES_HZ[0] <= sound.samplerate <= _RATES_HZ[1]:
                 raise AudioError(path, f"has a sample rate of {sound.samplerate} Hz; from 8 to 384 kHz are read.")
+            if sound.channels > _MOST_CHANNELS:
+                raise AudioError(path, f"has {sound.channels} channels; {_MOST_CHANNELS} are the most.")
             if sound.frames >= _UNKNOWN_FRAMES:
                 raise AudioError(path, "does not say how long it is; convert it, e.g. with: ffmpeg -i IN OUT.flac")
             yield sound
@@ -177,6 +181,13 @@ def _may_be_mpeg(path: str | Path) -> bool:
     return head == b"ID3" or synchronised or Path(path).suffix.lower() == ".mp3"
 
 
+def _mpeg_bytes(path: str | Path) -> bytes:
+    """An mp3 file, which is read whole."""
+    if (size := Path(path).stat().st_size) > _LARGEST_MPEG_BYTES:
+        raise AudioError(path, f"has {size / 1e6:.0f} MB; mp3 files of up to {_LARGEST_MPEG_BYTES / 1e6:.0f} are read.")
+    return Path(path).read_bytes()
+
+
 @contextlib.contextmanager
 def _source(path: str | Path) -> Iterator[bytes | io.BytesIO]:
     """What libsndfile is to open: the path or, for an mp3 file, its frames alone, which must be whole."""
@@ -184,7 +195,7 @@ def _source(path: str | Path) -> Iterator[bytes | io.BytesIO]:
         with other_formats.decoded(path) as wav:
             yield os.fsencode(wav)
         return
-    frames = mpeg.find_frames(Path(path).read_bytes()) if _may_be_mpeg(path) else None
+    frames = mpeg.find_frames(_mpeg_bytes(path)) if _may_be_mpeg(path) else None
     if frames is None:
         yield os.fsencode(path)
         return

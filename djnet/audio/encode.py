@@ -1,8 +1,10 @@
 """Samples -> a music file with tags: the same samples give the same bytes."""
 
+import contextlib
 import errno
 import os
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -27,13 +29,20 @@ def write(path: Path, samples: np.ndarray, rate: int, title: str, comment: str) 
     if path.suffix.lower() not in WRITABLE:
         raise ValueError(f"{path.name}: the ending says the format; there are {', '.join(WRITABLE)}.")
     form, subtype = WRITABLE[path.suffix.lower()]
-    with whole_file(path) as partial:
-        try:
-            _encode(partial, samples, rate, shown(title), shown(comment), form, subtype)
-        except (soundfile.LibsndfileError, AssertionError) as error:  # soundfile asserts that all was written
-            raise OSError(errno.EIO, f"cannot be written ({str(error) or 'not all of it'})", str(partial)) from error
+    with sound_file(path) as partial:
+        _encode(partial, samples, rate, shown(title), shown(comment), form, subtype)
         if form == "OGG":
             partial.write_bytes(_with_fixed_serial(partial.read_bytes()))
+
+
+@contextlib.contextmanager
+def sound_file(path: Path) -> Iterator[Path]:
+    """As `files.whole_file`, for soundfile to write to: what it says of a full disk becomes an OSError."""
+    with whole_file(path) as partial:
+        try:
+            yield partial
+        except (soundfile.LibsndfileError, AssertionError) as error:  # soundfile asserts that all was written
+            raise OSError(errno.EIO, f"cannot be written ({str(error) or 'not all of it'})", str(partial)) from error
 
 
 def _encode(path: Path, samples: np.ndarray, rate: int, title: str, comment: str, form: str, subtype: str) -> None:

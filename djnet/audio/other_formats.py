@@ -9,7 +9,6 @@ import mmap
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,9 @@ from typing import Any
 import numpy as np
 import soundfile
 
+from djnet import processes
 from djnet.audio.errors import AudioError
+from djnet.files import temporary_folder
 
 ENDINGS = frozenset({
     ".3gp", ".aac", ".ac3", ".alac", ".ape", ".asf", ".avi", ".dsf", ".m4a", ".m4b", ".m4p", ".mka", ".mkv", ".mov",
@@ -29,6 +30,8 @@ _WITHOUT_LENGTH = ("aac", "ac3", "mp3")
 _FIRST_BYTES = re.compile(rb"....ftyp|\x1a\x45\xdf\xa3|\x30\x26\xb2\x75", re.DOTALL)  # mp4, Matroska, Windows Media
 _ENCRYPTED = re.compile(rb"stsd.{12}(?:drms|drmi|enca|aavd)", re.DOTALL)  # where an mp4 file names its codec
 _TOLERATED_SECONDS = 1.0
+_LONGEST_SECONDS = 7200.0  # what is decoded to a temporary file: 2.8 GB of it
+_TOO_LONG = f"is longer than {_LONGEST_SECONDS / 3600:g} hours; cut a piece out of it."
 _CHANGES = "is damaged or changes its sample rate or channels on the way; convert it, e.g. with: ffmpeg -i IN OUT.flac"
 # Samples in front of the music that encoders put there; used where the file does not say how many there are. The first
 # frame of AAC is never whole; of mp3, 576 samples are LAME's and 529 the decoder's.
@@ -55,8 +58,8 @@ def decoded(path: str | Path) -> Iterator[Path]:
     if not is_installed():
         reason = "is in a format that needs FFmpeg: pip install djnet[formats], or install the program ffmpeg."
         raise AudioError(path, reason)
-    with tempfile.TemporaryDirectory() as folder:
-        output = Path(folder) / "decoded.wav"
+    with temporary_folder() as folder:
+        output = folder / "decoded.wav"
         (_decode if _has_pyav() else _decode_by_program)(path, output)
         yield output
 
@@ -69,7 +72,7 @@ def tags_of(path: str | Path) -> dict[str, str]:
         with contextlib.suppress(av.FFmpegError, OSError), _opened(path) as container:
             return {name.lower(): text for name, text in container.metadata.items()}
     if shutil.which("ffmpeg"):
-        said = _ffmpeg(path, "-f", "ffmetadata", "-").stdout.decode("utf-8", "replace")
+        said = _ffmpeg(path, "-f", "ffmetadata", "-").stdout
         lines = (re.sub(r"\\(.)", r"\1", line).partition("=") for line in said.splitlines() if "=" in line)
         return {name.lower(): text for name, _, text in lines}
     return {}
@@ -126,6 +129,8 @@ def _write(path: str | Path, output: Path, blocks: Iterator[np.ndarray], stream:
             if block.shape[1] != channels:
                 raise AudioError(path, _CHANGES)
             sound.write(block)
+            if sound.tell() > _LONGEST_SECONDS * rate:
+                raise AudioError(path, _TOO_LONG)
         return sound.tell() / rate
 
 
@@ -177,22 +182,25 @@ def _promised_seconds(container: Any, stream: Any, packets: list[Any], damaged: 
 
 def _decode_by_program(path: str | Path, output: Path) -> None:
     """Decode with the program ffmpeg, which stops at the first packet that is damaged."""
-    done = _ffmpeg(path, "-map", "0:a:0", "-c:a", "pcm_f32le", "-f", "wav", "-rf64", "auto", str(output))
-    said = done.stderr.decode("utf-8", "replace")
+    limit = ("-t", f"{_LONGEST_SECONDS + 1:g}")
+    done = _ffmpeg(path, "-map", "0:a:0", *limit, "-c:a", "pcm_f32le", "-f", "wav", "-rf64", "auto", str(output))
+    said = done.stderr
     if "matches no streams" in said:
         raise AudioError(path, "is a video without sound.")
     if done.returncode or not output.exists():
         raise AudioError(path, "cannot be decoded (damaged, or not the format that its name says).")
     seconds = soundfile.info(str(output)).duration
+    if seconds > _LONGEST_SECONDS:
+        raise AudioError(path, _TOO_LONG)
     length = re.search(r"Duration: (\d+):(\d+):([\d.]+), start", said)
     promised = sum(60**i * float(part) for i, part in enumerate(reversed(length.groups()))) if length else 0.0
     if promised - seconds > _TOLERATED_SECONDS and Path(path).suffix.lower()[1:] not in _WITHOUT_LENGTH:
         raise AudioError(path, _incomplete(seconds, promised))
 
 
-def _ffmpeg(path: str | Path, *words: str) -> subprocess.CompletedProcess[bytes]:
+def _ffmpeg(path: str | Path, *words: str) -> subprocess.CompletedProcess[str]:
     options = ["-nostdin", "-hide_banner", "-nostats", "-xerror", "-format_whitelist", _CONTAINERS]
-    return subprocess.run(["ffmpeg", *options, "-i", f"file:{path}", *words], capture_output=True, check=False)
+    return processes.run(["ffmpeg", *options, "-i", f"file:{path}", *words])
 
 
 def _require_unencrypted(path: str | Path) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from djnet.errors import UserError, shown
+from djnet.files import own_temporary_files
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow reads this once, when it is imported
 
@@ -63,7 +64,8 @@ class Parser(argparse.ArgumentParser):
 def guarded(main: Callable[..., int | None], *arguments: Any) -> int:
     """Run `main`: -> its exit code; what a person can put right ends the program with one line."""
     try:
-        return main(*arguments) or 0
+        with own_temporary_files():
+            return main(*arguments) or 0
     except UserError as error:
         fail(str(error))
     except KeyboardInterrupt:

@@ -15,6 +15,7 @@ COMMANDS = {
     "medley": "one piece of music out of a folder of songs",
     "order": "the order in which songs or clips follow each other best, and the scores",
     "puzzle": "a song as a puzzle to play in a browser",
+    "studio": "a page in the browser to make a medley by hand and ear",
     "cache": "what is kept on disk, and how to remove it",
     "completion": "complete words in bash and zsh",
 }

@@ -5,7 +5,6 @@ import contextlib
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ from djnet.rng import rng_for
 
 MOST_SONGS = 100
 _FREE_SONGS = 10
-_LOSSY_PEAK_DB = -2.5  # lossy encoders overshoot
+_BLOCK_FRAMES = 1 << 20
 _PREVIEW_SECONDS = 4.0  # on each side of a join
 _PAUSE_SECONDS = 0.6
 _TOTAL_TOLERANCE = 0.05  # of a total length, that nobody minds
@@ -39,7 +38,8 @@ def main(arguments: Sequence[str]) -> int:
     given = options.medley().parse_args(arguments)
     output, cache = Path(given.output).expanduser(), Path(given.cache).expanduser()
     _check_output(output, given.force or given.dry_run, page=not given.no_page)
-    with contextlib.nullcontext() if given.dry_run else locked(output):
+    with contextlib.nullcontext() if given.dry_run else locked(receipt.files_beside(output)[0]):
+        _check_output(output, given.force or given.dry_run, page=not given.no_page)  # another run may have ended since
         return _make(given, output, cache)
 
 
@@ -67,10 +67,12 @@ def _make(given: argparse.Namespace, output: Path, cache: Path) -> int:
     constraints = _constraints(given, left)
     arrange.validate(constraints, left)
     settings = settings.renumbered({i: left.index(path) for i, path in enumerate(paths) if path in left})
+    seconds, bars = options.STYLES[given.style]
+    bars = bars if given.bars is None else given.bars
     wishes = arrange.Options(
-        given.length or options.STYLES[given.style],
+        given.length or seconds,
         given.total,
-        given.bars,
+        bars,
         given.candidates,
         settings.songs,
         given.order,
@@ -86,8 +88,8 @@ def _make(given: argparse.Namespace, output: Path, cache: Path) -> int:
         )
     if given.dry_run:
         return 0
-    peak_db = _LOSSY_PEAK_DB if output.suffix.lower() in audio.LOSSY else mix.PEAK_DB
-    made_from = receipt.make_receipt(arrangement, output.stem, given.bars, peak_db, given.network)
+    peak_db = mix.LOSSY_PEAK_DB if output.suffix.lower() in audio.LOSSY else mix.PEAK_DB
+    made_from = receipt.make_receipt(arrangement, output.stem, bars, peak_db, given.network)
     return _write(output, made_from, given)
 
 
@@ -154,18 +156,19 @@ def _write(output: Path, made_from: dict[str, Any], given: argparse.Namespace) -
     preview = given.preview
     segments = receipt.read_segments(made_from)
     with tqdm(desc="render", total=len(segments), unit="song") as bar:
-        made = mix.render(segments, made_from["bars"], made_from["peak_db"], receipt.read_asked(made_from), bar.update)
+        asked = receipt.read_asked(made_from)
+        made = mix.render(segments, made_from["bars"], made_from["peak_db"], asked, output.parent, bar.update)
     del segments
     names = receipt.names_of(made_from)
     samples = _joins_only(made.samples, made.joins) if preview else made.samples
     audio.write(output, samples, RATE_HZ, made_from["title"], "Medley of " + ", ".join(names))
-    tags.write(output, made_from["title"], [] if preview else list(zip(made.cuts, names, strict=False)))
+    artists = [artist for artist in dict.fromkeys(receipt.artists_of(made_from)) if artist]
+    tags.write(output, made_from["title"], [] if preview else list(zip(made.cuts, names, strict=False)), artists)
     if preview:
         print(shown(f"{output}: {text.count(len(made.joins), 'join')}, {len(samples) / RATE_HZ:.0f} s."))
         return 0
     del samples
-    heard, _ = soundfile.read(os.fsencode(output), dtype="float32", always_2d=True)  # as a listener gets it
-    made = replace(made, samples=heard)
+    _read_again(output, made.samples)  # as a listener gets it
     checked = check.check(made)
     receipt.write_beside(output, made, made_from)
     if not given.no_page:
@@ -173,6 +176,14 @@ def _write(output: Path, made_from: dict[str, Any], given: argparse.Namespace) -
     print(text.check_text(checked, made.joins, names))
     print(shown(f"{output}: {text.clock(made.cuts[-1])}, {text.count(len(names), 'song')}."))
     return 0
+
+
+def _read_again(path: Path, samples: np.ndarray) -> None:
+    """Put what a file holds in place of samples [N, 2]."""
+    with soundfile.SoundFile(os.fsencode(path)) as file:
+        for first in range(0, len(samples), _BLOCK_FRAMES):
+            block = samples[first : first + _BLOCK_FRAMES]
+            block[:] = file.read(len(block), "float32", always_2d=True, fill_value=0.0)
 
 
 def _joins_only(samples: np.ndarray, joins: Sequence[Join]) -> np.ndarray:

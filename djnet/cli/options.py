@@ -8,7 +8,8 @@ from pathlib import Path
 from djnet.cli import job
 
 CACHE = "~/.cache/djnet"
-STYLES = {"medley": 16.0, "party": 75.0}  # seconds of each song
+# Seconds of each song (None: all of it), and bars of a blend.
+STYLES: dict[str, tuple[float | None, int]] = {"medley": (16.0, 2), "party": (75.0, 4), "full": (None, 8)}
 ORDERS = ("mix", "tempo", "sen")  # as in medley/join_score.py
 PIECES, LEVELS = (3, 4, 5, 6, 7, 8), ("fixed", "downbeat", "bar")  # as in pages/puzzles.py
 
@@ -58,10 +59,12 @@ def medley() -> job.Parser:
     add("--no-page", action="store_true", help="leave out the page with the player")
     add("--embed", action="store_true", help="put the music into the page too, to pass on one file")
     add = words.add_argument_group("length").add_argument
-    add("--style", choices=STYLES, default="medley", help="medley: 16 s of each song; party: 75 s (default: medley)")
+    add("--style", choices=STYLES, default="medley",
+        help="medley: 16 s of each song; party: 75 s; full: whole songs (default: medley)")  # fmt: skip
     add("--length", type=duration, metavar="TIME", help="how much of each song plays, about: 20, 0:45, 2m")
     add("--total", type=duration, metavar="TIME", help="how long it all is, about: 300, 5:00, 20m; replaces --length")
-    add("--bars", type=int, choices=range(9), default=2, help="bars of a blend, at most (default: 2); 0: cuts")
+    add("--bars", type=int, choices=range(9),
+        help="bars of a blend, at most (default: medley 2, party 4, full 8); 0: cuts")  # fmt: skip
     add("--settings", metavar="TOML", help="settings for single songs and joins, see below")
     add = words.add_argument_group("order", "SONG, A and B are file names or titles, or parts of them").add_argument
     add("--first", metavar="SONG", help="song to begin with")
@@ -108,6 +111,23 @@ def puzzle() -> job.Parser:
     return words
 
 
+def studio() -> job.Parser:
+    """djnet studio."""
+    words = job.Parser(
+        prog="djnet studio",
+        description="Opens a page in the browser to make a medley by hand and ear. Everything stays on this machine.",
+    )
+    add = words.add_argument
+    add("songs", nargs="?", help="folder of songs, which are only read; more can be added on the page")
+    add("--project", metavar="FOLDER", help="where project, added songs and medleys are kept (SONGS/djnet-studio)")
+    add("--port", type=int, default=0, help="port of this machine (default: any that is free)")
+    add("--no-browser", action="store_true", help="only print the address")
+    add("--network", default="sen-downbeat", help="name of shipped weights, or folder of a trained run")
+    add("--workers", type=int, default=max(1, (os.cpu_count() or 2) // 2), help="songs analysed at once")
+    add("--cache", default=CACHE, help=f"folder where analysed songs are kept (default: {CACHE})")
+    return words
+
+
 def cache() -> job.Parser:
     """djnet cache."""
     words = job.Parser(
@@ -137,8 +157,9 @@ def duration(word: str) -> float:
     )
     hours, minutes, seconds = (float(number or 0) for number in numbers.groups()) if numbers else (0.0, 0.0, 0.0)
     value = 3600 * hours + 60 * minutes + seconds
-    if value <= 0:
-        raise argparse.ArgumentTypeError(f"write seconds, minutes or both, such as 300, 5:00 or 20m, not {word!r}")
+    if not 0 < value < 1e6:
+        said = f"write seconds, minutes or both, such as 300, 5:00 or 20m, not {word[:20]!r}"
+        raise argparse.ArgumentTypeError(said)
     return value
 
 
@@ -150,4 +171,11 @@ def days(word: str) -> float:
     return float(number[1])
 
 
-PARSERS = {"medley": medley, "order": order, "puzzle": puzzle, "cache": cache, "completion": completion}
+PARSERS = {
+    "medley": medley,
+    "order": order,
+    "puzzle": puzzle,
+    "studio": studio,
+    "cache": cache,
+    "completion": completion,
+}

@@ -12,7 +12,7 @@ from djnet.cli.medley import load_network
 from djnet.cli.settings import number_of
 from djnet.constants import WINDOW_SAMPLES
 from djnet.corpora import playlists
-from djnet.errors import UserError
+from djnet.errors import UserError, shown
 from djnet.features import log_mel
 from djnet.ordering import EXACT_LIMIT, best_order, top_orders
 
@@ -59,7 +59,7 @@ def _mels(words: Sequence[str]) -> dict[str, np.ndarray]:
                 raise
             skipped.append(error)
     for item in skipped:
-        print(f"Left out: {item.path} {item.reason}")
+        print(shown(f"Left out: {item.path} {item.reason}"))
     if skipped:
         print(f"{len(skipped)} of {text.count(len(mels) + len(skipped), 'file')} left out.")
     return mels

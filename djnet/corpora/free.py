@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from djnet.corpora import Corpus, Skipped, Track
 from djnet.errors import UserError
-from djnet.files import write_json
+from djnet.files import locked, write_json
 
 SETS = ("small", "medium", "full")
 REST = "rest"  # what the full set has beyond the medium one: for networks that were trained on that one
@@ -60,8 +60,11 @@ def corpus(which: str, cache: Path) -> Corpus:
             "The free corpus comes from Debian's packages and this machine has no apt-get: use music of your own "
             "(make preprocess AUDIO=folder) or generated songs (make preprocess CORPUS=synthetic)."
         )
+    store.mkdir(parents=True, exist_ok=True)
     for package in tqdm(missing, desc="fetch", unit="package", disable=not missing):
-        _fetch(package, packages[package], store, cache / "apt")
+        with locked(store / f"{package}.deb", wait=True):
+            if not (store / package / ".complete").is_file():  # another run may have fetched it
+                _fetch(package, packages[package], store, cache / "apt")
     tracks, skipped = [], []
     for package, listed in packages.items():
         reason = f"is not in this system's version of the package {package}, or differs from the listed recording."

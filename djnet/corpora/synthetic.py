@@ -11,9 +11,10 @@ import soundfile
 from tqdm import tqdm
 
 from djnet.annotations import Section
+from djnet.audio.encode import sound_file
 from djnet.constants import SAMPLE_RATE_HZ
 from djnet.corpora import Corpus, Track, write_csv
-from djnet.files import whole_file
+from djnet.files import remove_partial
 from djnet.rng import rng_for
 
 MAJOR, MINOR = (0, 2, 4, 5, 7, 9, 11), (0, 2, 3, 5, 7, 8, 10)
@@ -37,6 +38,7 @@ def corpus(songs: int, seed: int, cache: Path) -> Corpus:
     """Songs as files in the cache, with `.beats.csv` and `.sections.csv` beside each."""
     folder = cache / "synthetic" / f"seed-{seed}"
     folder.mkdir(parents=True, exist_ok=True)
+    remove_partial(folder)
     names = [f"song-{index:04d}" for index in range(songs)]
     missing = [index for index, name in enumerate(names) if not (folder / f"{name}.flac").is_file()]
     for index in tqdm(missing, desc="play", unit="song", disable=len(missing) < 20):
@@ -192,5 +194,5 @@ def _write(song: GeneratedSong, stem: Path) -> None:
     write_csv(stem.with_name(stem.name + ".beats.csv"), ("time", "position"), beats)
     sections = [(f"{section.start:.4f}", f"{section.end:.4f}", section.label) for section in song.sections]
     write_csv(stem.with_name(stem.name + ".sections.csv"), ("start", "end", "label"), sections)
-    with whole_file(stem.with_name(stem.name + ".flac")) as partial:
+    with sound_file(stem.with_name(stem.name + ".flac")) as partial:
         soundfile.write(partial, song.samples, SAMPLE_RATE_HZ, format="FLAC", subtype="PCM_16")

@@ -5,7 +5,6 @@ import functools
 import json
 import logging
 import os
-import zipfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -22,7 +21,7 @@ from djnet.downbeats import decoder, fallback, network, tracker
 from djnet.downbeats.madmom import MadmomMissingError, madmom
 from djnet.errors import UserError, shown
 from djnet.features import log_mel
-from djnet.files import digest_json, remove_partial, whole_file
+from djnet.files import digest_json, read_array, remove_partial, whole_file, write_array
 from djnet.medley import tempo, voices
 from djnet.medley.key import best_fit, chroma_of
 from djnet.medley.loudness import loudness_of
@@ -139,13 +138,11 @@ def _analysed(path: str, folder: Path) -> Song | str:
     probe = audio.probe(path)
     settings = digest_json([VERSION, FEATURES, tracker.VERSION, has_tracker(), voices.is_installed()])[:8]
     cached = folder / f"{probe.content}-{settings}.npz"
-    with (
-        contextlib.suppress(OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile),  # or damaged
-        np.load(cached, allow_pickle=False) as stored,
-    ):
-        kept = np.load(cached.with_suffix(".npy"), mmap_mode="r")
+    # Not there yet or damaged, which can make NumPy and zipfile say almost anything.
+    with contextlib.suppress(Exception), np.load(cached, allow_pickle=False) as stored:
         arrays = {name: stored[name] for name in _ARRAYS}
-        return Song(path, samples=kept, **json.loads(str(stored["facts"])), **arrays)
+        if (kept := read_array(cached.with_suffix(".npy"), mapped=True)) is not None:
+            return Song(path, samples=kept, **json.loads(str(stored["facts"])), **arrays)
     if cached.exists():
         logging.getLogger(__name__).warning("%s: is damaged; the song is analysed again.", cached)
     if probe.seconds < _SHORTEST_SECONDS:
@@ -164,8 +161,7 @@ def _analysed(path: str, folder: Path) -> Song | str:
 def _keep(song: Song, cached: Path) -> None:
     """Write a song to the cache."""
     facts = {name: value for name, value in asdict(song).items() if name not in ("path", "samples", *_ARRAYS)}
-    with whole_file(cached.with_suffix(".npy")) as partial, open(partial, "wb") as file:
-        np.save(file, song.samples)
+    write_array(cached.with_suffix(".npy"), song.samples)
     with whole_file(cached) as partial, open(partial, "wb") as file:
         np.savez(file, facts=np.array(json.dumps(facts)), **{name: getattr(song, name) for name in _ARRAYS})
 

@@ -14,20 +14,24 @@ from djnet.medley.join_score import JoinScores, Scorer, score_joins
 from djnet.medley.parts import Part, candidates, possible_lengths
 from djnet.medley.search import Constraints, Solution, second_best, solve
 from djnet.medley.transitions import Asked, Join, Segment, lay_out
+from djnet.medley.whole import whole, with_ends
 
 _FITNESS = 0.05  # what one unit less of a part's fitness costs at each of its joins, in score
 _TOTAL_TRIES = 4
+_USUAL_SECONDS = 16.0  # of a song whose start is set, while others play whole
 
 
 @dataclass(frozen=True)
 class Options:
     """Seconds of each song or of the whole medley, bars of a blend, parts to choose from, settings by song number.
 
+    With a length of None songs play whole.
+
     `order` names the weights of a join's terms, see `join_score.WEIGHTS`; `joins` says what is asked of the join from
     one song to another.
     """
 
-    length: float = 16.0
+    length: float | None = 16.0
     total: float | None = None
     bars: int = 2
     candidates: int = 3
@@ -88,32 +92,73 @@ def arrange(songs: Sequence[Song], scorer: Scorer, constraints: Constraints, opt
 
 
 def _arranged(
-    songs: Sequence[Song], lengths: Sequence[float], scorer: Scorer, constraints: Constraints, options: Options
+    songs: Sequence[Song], lengths: Sequence[float | None], scorer: Scorer, constraints: Constraints, options: Options
 ) -> Arrangement:
     parts = [
-        candidates(song, seconds, options.candidates, **options.settings.get(i, {}))
+        [whole(song)]
+        if seconds is None and i not in options.settings
+        else candidates(song, seconds or _USUAL_SECONDS, options.candidates, **options.settings.get(i, {}))
         for i, (song, seconds) in enumerate(zip(songs, lengths, strict=True))
     ]
-    if len(songs) == 1:
-        return Arrangement(parts[0][:1], [], [], [], [], Solution((0,), (0,), 0.0, 0.0), None, {}, [])
+    return arrange_parts(parts, scorer, constraints, options)
+
+
+def arrange_parts(
+    parts: Sequence[Sequence[Part]], scorer: Scorer, constraints: Constraints, options: Options
+) -> Arrangement:
+    """The best order of songs and the best of the parts that each song offers, the one that stands for it best first.
+
+    Of the options, bars, order and joins count, and whether songs play whole.
+    """
+    plays_whole = options.length is None and options.total is None
+    if len(parts) == 1:
+        return as_given(with_ends(list(parts[0])) if plays_whole else parts[0][:1], scorer, options)
+    songs = [own[0].song for own in parts]
     joins = score_joins(list(itertools.chain(*parts)), scorer, options.bars, options.order, _by_path(songs, options))
     scores = _with_fitness(parts, joins)
     solution = solve(scores, constraints)
     costs = {name: max(0.0, solve(scores, free).value - solution.value) for name, free in constraints.relaxed()}
     chosen = [parts[song][part] for song, part in zip(solution.order, solution.parts, strict=True)]
-    silent = np.zeros((0, 2), np.float32)
-    asked = [options.joins.get(pair, Asked()) for pair in itertools.pairwise(solution.order)]
-    _, placed = lay_out([Segment(silent, part.start, part.end, part.beats) for part in chosen], options.bars, asked)
+    chosen = with_ends(chosen) if plays_whole else chosen
     first = np.cumsum([0, *map(len, parts)])
     pairs = list(itertools.pairwise(first[list(solution.order)] + solution.parts))
+    second = second_best(scores, solution, constraints)
+    return _placed(chosen, joins, pairs, options, solution, second, costs)
+
+
+def as_given(parts: Sequence[Part], scorer: Scorer, options: Options) -> Arrangement:
+    """The given parts of different songs in the given order; of the options, bars, order and joins count."""
+    order = tuple(range(len(parts)))
+    if len(parts) == 1:
+        return Arrangement(list(parts), [], [], [], [], Solution((0,), (0,), 0.0, 0.0), None, {}, [])
+    songs = [part.song for part in parts]
+    joins = score_joins(parts, scorer, options.bars, options.order, _by_path(songs, options))
+    pairs = list(itertools.pairwise(order))
+    value = float(sum(joins.total[pair] for pair in pairs))
+    return _placed(parts, joins, pairs, options, Solution(order, (0,) * len(parts), value, np.inf), None, {})
+
+
+def _placed(
+    parts: Sequence[Part],
+    joins: JoinScores,
+    pairs: Sequence[tuple[int, int]],
+    options: Options,
+    solution: Solution,
+    second: Solution | None,
+    costs: dict[str, float],
+) -> Arrangement:
+    """Parts with their joins: `pairs` are the numbers of every two neighbours among all parts that were scored."""
+    silent = np.zeros((0, 2), np.float32)
+    asked = [options.joins.get(pair, Asked()) for pair in itertools.pairwise(solution.order)]
+    _, placed = lay_out([Segment(silent, part.start, part.end, part.beats) for part in parts], options.bars, asked)
     return Arrangement(
-        chosen,
+        list(parts),
         placed,
         [float(joins.total[pair]) for pair in pairs],
         [{name: float(values[pair]) for name, values in joins.terms.items()} for pair in pairs],
         [float(joins.percentile[pair]) for pair in pairs],
         solution,
-        second_best(scores, solution, constraints),
+        second,
         costs,
         asked,
     )

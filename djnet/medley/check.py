@@ -1,11 +1,13 @@
-"""The self-check of a rendered medley: beats in step at every join, equal loudness, true peak, silence."""
+"""The self-check of a rendered medley: every join measured and judged in words, equal loudness, true peak, silence."""
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from tqdm import tqdm
 
+from djnet.medley.key import chroma_of, relatedness
 from djnet.medley.loudness import loudness_of, true_peak
 from djnet.medley.mix import Mix
 from djnet.medley.tempo import longest_run
@@ -13,10 +15,14 @@ from djnet.medley.transitions import BLENDS, RATE_HZ, Join
 
 PHASE_LIMIT_MS = 20.0
 STEP_LIMIT_LU = 1.5
+TEMPO_LIMIT = 0.08  # of a jump from one bar to the next
+KEY_LIMIT = 0.35  # of how near the keys are on both sides, see `key.relatedness`
 PEAK_LIMIT_DB = -1.0
 SILENCE_LIMIT_SECONDS = 0.5
 
 _BEAT_SECONDS = 8.0  # on each side of a join, where beats are tracked
+_TEMPO_BEATS = 5  # on each side: a bar
+_KEY_SECONDS = 8.0  # on each side
 _LOUDNESS_SECONDS = 6.0  # on each side of a join
 _SEARCH_FRAMES = 7.0  # from where a beat should be, in hundredths of a second
 _LEAST_PROBABILITY = 0.1  # of a beat that counts
@@ -26,15 +32,21 @@ _SILENT_DB = -60.0
 
 @dataclass(frozen=True)
 class JoinCheck:
-    """What was measured at a join; a phase only of beats that should be in step."""
+    """What was measured at a join; a phase only of beats that should be in step, keys only of what sounds together."""
 
     phase_ms: float | None
     step: float  # in LU, from the last seconds before it to the first after it
+    tempo_jump: float = 0.0  # from one bar to the next, 0.1 for 10%
+    keys: float | None = None  # how near they are, from 0 to 1
 
     @property
     def warnings(self) -> list[str]:
         """What is over its limit, in words."""
         warnings = []
+        if self.tempo_jump > TEMPO_LIMIT:
+            warnings.append(f"the tempo jumps by {100 * self.tempo_jump:.0f}%")
+        if self.keys is not None and self.keys < KEY_LIMIT:
+            warnings.append("the keys clash")
         if self.phase_ms is not None and abs(self.phase_ms) > PHASE_LIMIT_MS:
             warnings.append(f"beats jump by {self.phase_ms:.0f} ms")
         if abs(self.step) > STEP_LIMIT_LU:
@@ -69,7 +81,12 @@ def check(mix: Mix) -> Check:
     cuts = mix.cuts
     loudness = np.array([_loudness(mix.samples, *span) for span in itertools.pairwise(cuts)])
     joins = [
-        JoinCheck(_phase(mix.samples, join, *mix.beats[i : i + 2]), _step(mix.samples, join, cuts[i], cuts[i + 2]))
+        JoinCheck(
+            _phase(mix.samples, join, *mix.beats[i : i + 2]),
+            _step(mix.samples, join, cuts[i], cuts[i + 2]),
+            tempo_jump(mix.beats[i], mix.beats[i + 1], join),
+            _keys(mix.samples, join, cuts[i], cuts[i + 2]),
+        )
         for i, join in enumerate(tqdm(mix.joins, desc="check", unit="join", disable=not mix.joins))
     ]
     power = np.average(10 ** (loudness / 10), weights=np.diff(cuts))  # each clip for as long as it plays
@@ -82,6 +99,42 @@ def check(mix: Mix) -> Check:
         silence=_longest_silence(mix.samples),
         limited_db=mix.limited_db,
     )
+
+
+def summary(checks: Sequence[JoinCheck], names: Sequence[str]) -> str:
+    """How many joins are smooth, and which song spoils most of them: `8 smooth, 3 abrupt; without 'X' ...`."""
+    abrupt = [bool(one.warnings) for one in checks]
+    words = f"{abrupt.count(False)} smooth, {sum(abrupt)} abrupt"
+    at_both = [sum(abrupt[max(0, i - 1) : i + 1]) for i in range(len(names))]
+    if len(names) > 2 and sum(abrupt) and max(at_both) > 1:
+        worst = at_both.index(max(at_both))
+        words += f"; without {names[worst]!r} two of them go away"
+    return words
+
+
+def tempo_jump(before: np.ndarray, after: np.ndarray, join: Join) -> float:
+    """How much the length of a beat changes where one song gives way to the next: beats [K, 2] of both -> 0.1 for 10%.
+
+    Double, half and 3:2 time count as the same tempo where beats are in step; 0 where one of the songs has no beats.
+    """
+    own = before[before[:, 0] <= join.middle + 1e-3, 0][-_TEMPO_BEATS:]
+    next_ = after[after[:, 0] >= join.middle - 1e-3, 0][:_TEMPO_BEATS]
+    if join.kind == "overlay" or min(len(own), len(next_)) < _FEWEST_BEATS:
+        return 0.0
+    ratio = np.median(np.diff(own)) / np.median(np.diff(next_))
+    simple = (1.0, 2.0, 0.5, 1.5, 2 / 3) if join.kind in BLENDS else (1.0, 2.0, 0.5)
+    return float(np.expm1(min(abs(np.log(ratio / one)) for one in simple)))
+
+
+def _keys(samples: np.ndarray, join: Join, first: float, last: float) -> float | None:
+    """How near the keys of the seconds before a join and after it are; none where hardly anything sounds together."""
+    if join.kind not in (*BLENDS, "overlay", "loop"):
+        return None
+    spans = (max(first, join.start - _KEY_SECONDS), join.start), (join.end, min(last, join.end + _KEY_SECONDS))
+    sides = [samples[round(a * RATE_HZ) : round(b * RATE_HZ)].mean(axis=1) for a, b in spans]
+    if min(map(len, sides)) < RATE_HZ or not all(side.any() for side in sides):
+        return None
+    return float(relatedness(*(chroma_of(side, RATE_HZ).mean(axis=0) for side in sides)))
 
 
 def _loudness(samples: np.ndarray, start: float, end: float) -> float:
@@ -133,5 +186,7 @@ def _longest_silence(samples: np.ndarray) -> float:
     """The longest silence in seconds, but for the fade at the end: [N, 2] -> seconds."""
     block = RATE_HZ // 20
     body = samples[: max(0, len(samples) - 2 * RATE_HZ) // block * block]
-    run = longest_run((body.reshape(-1, block * 2) ** 2).mean(axis=1) < 10 ** (_SILENT_DB / 10))
+    body = body.reshape(-1, block * 2)
+    power = np.einsum("ij,ij->i", body, body) / body.shape[1]
+    run = longest_run(power < 10 ** (_SILENT_DB / 10))
     return (run.stop - run.start) * block / RATE_HZ

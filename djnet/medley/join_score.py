@@ -34,6 +34,7 @@ _HEARD_SECONDS = 4.0  # on each side of a join, where energy is compared, and ke
 _LARGEST_STEP_DB = 12.0
 _SHORTEST_TOGETHER_SECONDS = 0.5  # of two voices, that anybody minds
 _NOISE_PERCENTILE = 95  # of the network's scores; up to there they count as equal
+_LONGEST_SECONDS = 12.0  # at each end of a part, that the network hears
 _MOST_EDGES = 3  # of a part, which the network is asked about
 
 Scorer = Callable[[list[np.ndarray]], np.ndarray]  # log-mels of n fragments -> scores [n, n] of one before another
@@ -182,8 +183,16 @@ def _network(parts: Sequence[Part], scorer: Scorer, ends: np.ndarray, begins: np
         column[:, i] = len(mels) + _nearest(own_begins, begins[:, i])
         for k in range(max(len(own_ends), len(own_begins))):
             span = own_begins[min(k, len(own_begins) - 1)], own_ends[min(k, len(own_ends) - 1)]
-            mels.append(log_mel(part.song.waveform(*span)))
+            mels.append(_mel(part, *span))
     return scorer(mels)[row, column]
+
+
+def _mel(part: Part, begin: float, end: float) -> np.ndarray:
+    """Log-mel of a part from one time to another; of a long one the beginning and the end: -> [T, 128]."""
+    if end - begin <= 2 * _LONGEST_SECONDS:
+        return log_mel(part.song.waveform(begin, end))
+    edges = (begin, begin + _LONGEST_SECONDS), (end - _LONGEST_SECONDS, end)
+    return np.concatenate([log_mel(part.song.waveform(*span)) for span in edges])
 
 
 def _usual(values: np.ndarray) -> np.ndarray:

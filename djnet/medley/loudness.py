@@ -17,6 +17,7 @@ _ABSOLUTE_GATE_LUFS, _RELATIVE_GATE_LU = -70.0, 10.0
 
 _LIMITER_SECONDS = 0.06
 _LIMITER_BLOCK_FRAMES = 1 << 20
+_LIMITER_ROUNDS = 3
 _MARGIN = 0.98  # of the ceiling, because a gain that changes moves what lies between the samples
 
 _EDGE_SECONDS = 6.0  # before and after a join, where loudness is compared
@@ -88,26 +89,30 @@ def limit(samples: np.ndarray, ceiling: float, rate: int) -> float:
 
     The gain dips around the peaks only, smoothly and in time; everything else stays as loud as it was.
     """
-    highest, target = _peak(samples), _MARGIN * ceiling
+    highest = peak = _peak(samples)
+    for _ in range(_LIMITER_ROUNDS):  # a gain that changes moves what lies between the samples
+        _lower_peaks(samples, _MARGIN * ceiling, rate)
+        peak = true_peak(samples, rate)
+        if peak <= ceiling:
+            break
+    samples *= np.float32(min(1.0, ceiling / max(peak, 1e-9)))  # by the little that may be left
+    return max(0.0, 20 * float(np.log10(max(highest, 1e-9) / ceiling)))
+
+
+def _lower_peaks(samples: np.ndarray, target: float, rate: int) -> None:
+    """Lower samples [N, C] around the peaks above a target, in place."""
     size = 2 * round(_LIMITER_SECONDS * rate / 2) + 1
-    original = samples.copy()
+    before = samples[:0]
     for first in range(0, len(samples), _LIMITER_BLOCK_FRAMES):  # in blocks, to spare memory; each sees its neighbours
-        begin = max(0, first - 2 * size)
-        around = original[begin : first + _LIMITER_BLOCK_FRAMES + 2 * size]
+        block = samples[first : first + _LIMITER_BLOCK_FRAMES]
+        around = np.concatenate([before, samples[first : first + _LIMITER_BLOCK_FRAMES + 2 * size]])
+        begin, before = len(before), block[-2 * size :].copy()
         if _peak(around) > 0.7 * target:  # others cannot reach it between their samples
             needed = target / np.maximum(_peaks(around), target)
             gain = scipy.ndimage.minimum_filter1d(needed, size)
             for width in (size // 2 + 1, size - size // 2):  # two running means, together as wide as the minimum
                 gain = scipy.ndimage.uniform_filter1d(gain, width)
-            block = samples[first : first + _LIMITER_BLOCK_FRAMES]
-            block *= np.minimum(gain, needed)[first - begin :][: len(block), None]
-    turn_down(samples, ceiling, rate)  # by the little that may be left
-    return max(0.0, 20 * float(np.log10(max(highest, 1e-9) / ceiling)))
-
-
-def turn_down(samples: np.ndarray, ceiling: float, rate: int) -> None:
-    """Make all samples [N, C] as much quieter as their true peak lies above a ceiling, in place."""
-    samples *= np.float32(min(1.0, ceiling / max(true_peak(samples, rate), 1e-9)))
+            block *= np.minimum(gain, needed)[begin:][: len(block), None]
 
 
 @dataclass(frozen=True)

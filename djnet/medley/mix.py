@@ -1,8 +1,11 @@
 """Segments of songs in their order -> one waveform: beats matched, cross-faded on downbeats, equally loud."""
 
+import functools
 import itertools
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,10 +17,14 @@ from djnet.medley.transitions import RATE_HZ, Asked, Join, Segment, lay_out
 
 LOUDNESS_LUFS = -14.0
 PEAK_DB = -1.1  # true peak, a little below the -1 dB that is promised
+LOSSY_PEAK_DB = -2.5  # lossy encoders overshoot
 
 _FADE_IN_SECONDS, _FADE_OUT_SECONDS = 0.005, 2.0  # of the whole mix
 _SUBSONIC_HZ = 10.0  # lower frequencies are not music, and would thump at a join
 _LIMITER_PASSES = 3
+_EQUAL_DB = 0.1  # smaller gains are not worth another pass
+_BLOCK_FRAMES = 1 << 20
+_IN_MEMORY_SECONDS = 1200.0
 
 
 @dataclass(frozen=True)
@@ -40,6 +47,7 @@ def render(
     bars: int = 2,
     peak_db: float = PEAK_DB,
     asked: Sequence[Asked] = (),
+    folder: Path | None = None,
     done: Callable[[], object] = lambda: None,
 ) -> Mix:
     """Join segments to one mix, equally loud, also on the two sides of a join (see `equal_gains`).
@@ -47,6 +55,7 @@ def render(
     bars: how long a blend lasts at most, and never more than a third of a segment; 0 for cuts only
     peak_db: the limiter keeps the true peak below it
     asked: transition and bars of each join, where somebody asked for them; empty leaves all joins to the rule
+    folder: where to keep a long mix while it is made, instead of memory
     done: is called after each segment
     """
     if not segments:
@@ -57,12 +66,12 @@ def render(
         times, blocks = blocks_of(_stereo(segment.read()), RATE_HZ)
         clips.append(ClipLoudness(np.interp(times, *time_map), blocks, *spans))
     gains = equal_gains(clips, LOUDNESS_LUFS)
-    samples = np.zeros((_frames(maps[-1][1][-1]), 2), np.float32)
+    samples = _silence(_frames(maps[-1][1][-1]), folder)
     for i, (segment, (source, target)) in enumerate(zip(segments, maps, strict=True)):
         places = _frames(target)
         stem = _stereo(segment.read())
         stem = stretched(stem - lows(stem, _SUBSONIC_HZ), source, places - places[0], RATE_HZ)
-        _amplify(stem, gains[i].at(np.arange(places[0], places[-1]) / RATE_HZ))
+        _amplify(stem, gains[i].at, places[0])
         if i > 0:
             fade(stem, joins[i - 1], places - places[0], rising=True)
         if i < len(joins):
@@ -74,7 +83,8 @@ def render(
     _fade_ends(samples)
     limited = limit(samples, 10 ** (peak_db / 20), RATE_HZ)
     for _ in range(_LIMITER_PASSES):  # what the limiter takes from the loudness of a clip is given back
-        _equalise(samples, joins)
+        if not _equalise(samples, joins):
+            break
         limited += limit(samples, 10 ** (peak_db / 20), RATE_HZ)
     beats = [_moved(segment.beats, *time_map) for segment, time_map in zip(segments, maps, strict=True)]
     return Mix(samples, beats, joins, limited)
@@ -128,25 +138,44 @@ def _spans(joins: list[Join], seconds: float) -> list[tuple[Span, Span]]:
     return list(zip(itertools.pairwise(cuts), zip(begins, ends, strict=True), strict=True))
 
 
-def _equalise(samples: np.ndarray, joins: list[Join]) -> None:
-    """Make the segments of a mix [N, 2] equally loud once more, after the limiter took from some."""
+def _equalise(samples: np.ndarray, joins: list[Join]) -> bool:
+    """Make the segments of a mix [N, 2] equally loud after the limiter took from some: -> False if they were."""
     clips = []
     for own, alone in _spans(joins, len(samples) / RATE_HZ):
         begin, end = _frames(own)
         times, blocks = blocks_of(samples[begin:end], RATE_HZ)
         clips.append(ClipLoudness(own[0] + times, blocks, own, alone))
     gains = equal_gains(clips, LOUDNESS_LUFS)
+    if max(abs(value) for gain in gains for value in (gain.whole, gain.lead, gain.tail)) < _EQUAL_DB:
+        return False
     for i, gain in enumerate(gains):
         begin, end = _frames(gain.alone)
-        _amplify(samples[begin:end], gain.at(np.arange(begin, end) / RATE_HZ))
+        _amplify(samples[begin:end], gain.at, begin)
         if i < len(joins):
             begin, end = end, _frames(joins[i].end)
             edges = gain.whole + gain.tail, gains[i + 1].whole + gains[i + 1].lead
-            _amplify(samples[begin:end], np.linspace(*edges, end - begin))
+            between = functools.partial(np.interp, xp=(joins[i].start, joins[i].end), fp=edges)
+            _amplify(samples[begin:end], between, begin)
+    return True
 
 
-def _amplify(samples: np.ndarray, decibels: np.ndarray) -> None:
-    samples *= (10 ** (decibels / 20)).astype(np.float32)[:, None]
+def _amplify(samples: np.ndarray, gain: Callable[[np.ndarray], np.ndarray], first: int) -> None:
+    """Apply a gain in dB, a function of seconds of the mix, to samples [N, 2] from its sample `first` on, in place."""
+    for begin in range(0, len(samples), _BLOCK_FRAMES):
+        block = samples[begin : begin + _BLOCK_FRAMES]
+        decibels = gain((first + begin + np.arange(len(block))) / RATE_HZ)
+        block *= (10 ** (decibels / 20)).astype(np.float32)[:, None]
+
+
+def _silence(frames: int, folder: Path | None) -> np.ndarray:
+    """Zeros float32 [frames, 2]; if they are many, in a file without a name in a folder, which ends with them."""
+    if folder is None or frames <= _IN_MEMORY_SECONDS * RATE_HZ:
+        return np.zeros((frames, 2), np.float32)
+    with tempfile.TemporaryFile(dir=folder) as file:
+        for first in range(0, frames, _BLOCK_FRAMES):  # a disk that is too full says so here
+            file.write(bytes(8 * min(_BLOCK_FRAMES, frames - first)))
+        file.flush()
+        return np.memmap(file, np.float32, "r+", shape=(frames, 2))
 
 
 def _fade_ends(samples: np.ndarray) -> None:

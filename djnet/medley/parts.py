@@ -59,6 +59,11 @@ def candidates(
     return [Part(song, float(bars[i]), float(bars[i + n]), n, value) for i, value in fitness.items()]
 
 
+def edges(song: Song) -> np.ndarray:
+    """Where a part may begin or end: the downbeats or, where there are none, every two seconds or so: [K + 1]."""
+    return _bars(song)[0]
+
+
 def possible_lengths(song: Song) -> np.ndarray:
     """Lengths that a part of a song may have, in seconds: [L]."""
     if len(song.bars):

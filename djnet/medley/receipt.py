@@ -17,6 +17,7 @@ from djnet.errors import UserError, shown
 from djnet.files import read_json, require_shape, whole_file, write_json
 from djnet.medley.arrange import Arrangement
 from djnet.medley.mix import Mix
+from djnet.medley.parts import Part
 from djnet.medley.transitions import KINDS, MOST_BARS, RATE_HZ, Asked, Segment
 
 _CLIP = {
@@ -25,6 +26,7 @@ _CLIP = {
 }  # fmt: skip
 _RECEIPT = {"title": str, "bars": int, "peak_db": float, "clips": [_CLIP], "scores": [float]}  # what rendering reads
 _COLUMNS = ["start", "end", "label", "song_start", "song_end", "bpm", "key", "join", "bars", "stretch", "score", "why"]
+_MOST_BARS = 64  # of a join
 _MARGIN_SECONDS = 0.3  # of music around a part, for its edges
 _STEP = RATE_HZ // 20  # samples that share a point of the picture
 _ROW_SECONDS = 100.0  # of a picture
@@ -34,15 +36,6 @@ _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 
 def make_receipt(arrangement: Arrangement, title: str, bars: int, peak_db: float, network: str) -> dict[str, Any]:
     """Everything that the sound depends on, as JSON."""
-    clips = []
-    for part in arrangement.parts:
-        begin = max(0.0, part.start - _MARGIN_SECONDS)
-        clips.append({
-            "song": os.path.realpath(part.song.path), "name": part.song.name, "content": part.song.content,
-            "begin": begin, "start": part.start, "end": part.end, "bars": part.bars, "key": part.song.key,
-            "bpm": round(part.song.bpm, 2), "loudness": round(part.song.loudness, 2),
-            "beats": (part.beats - [begin, 0.0]).tolist(),
-        })  # fmt: skip
     solution, second = arrangement.solution, arrangement.second
     names = {song: part.song.name for song, part in zip(solution.order, arrangement.parts, strict=True)}
     if second is not None and names.keys() >= set(second.order):  # else other songs would play in it
@@ -51,9 +44,21 @@ def make_receipt(arrangement: Arrangement, title: str, bars: int, peak_db: float
         other = None
     return {
         "djnet": djnet.__version__, "title": title, "scorer": network, "bars": bars, "peak_db": peak_db,
-        "clips": clips, "asked": [asdict(wish) for wish in arrangement.asked],
+        "clips": [make_clip(part) for part in arrangement.parts], "asked": [asdict(wish) for wish in arrangement.asked],
         "scores": arrangement.scores, "terms": arrangement.terms, "value": solution.value,
         "bound": solution.bound if np.isfinite(solution.bound) else None, "second": other,
+    }  # fmt: skip
+
+
+def make_clip(part: Part) -> dict[str, Any]:
+    """A part as a receipt has it."""
+    begin = max(0.0, part.start - _MARGIN_SECONDS)
+    return {
+        "song": os.path.realpath(part.song.path), "content": part.song.content, "name": part.song.name,
+        "artist": shown(audio.title_of(part.song.path)[1]),
+        "begin": begin, "start": part.start, "end": part.end, "bars": part.bars, "key": part.song.key,
+        "bpm": round(part.song.bpm, 2), "loudness": round(part.song.loudness, 2),
+        "beats": (part.beats - [begin, 0.0]).tolist(),
     }  # fmt: skip
 
 
@@ -66,7 +71,9 @@ def read_receipt(path: Path) -> dict[str, Any]:
     clips = receipt["clips"]
     in_order = all(0 <= clip["begin"] <= clip["start"] < clip["end"] for clip in clips)
     pairs = all(len(beat) == 2 for clip in clips for beat in clip["beats"])
-    if not clips or len(receipt["scores"]) != len(clips) - 1 or not in_order or not pairs:
+    possible = 0 <= receipt["bars"] <= _MOST_BARS and receipt["peak_db"] <= 0
+    possible = possible and not any("\0" in clip["song"] for clip in clips)
+    if not clips or len(receipt["scores"]) != len(clips) - 1 or not in_order or not pairs or not possible:
         raise UserError(f"{path} is damaged (its clips, their times, beats and scores do not fit together).")
     asked = receipt.get("asked", [{}] * len(receipt["scores"]))
     require_shape(asked, [dict], path, "asked")
@@ -106,7 +113,12 @@ def read_asked(receipt: dict[str, Any]) -> list[Asked]:
 
 def names_of(receipt: dict[str, Any]) -> list[str]:
     """The names of the songs, in their order, as they may be shown."""
-    return [shown(clip.get("name") or Path(clip["song"]).stem) for clip in receipt["clips"]]
+    return [shown(str(clip.get("name") or Path(clip["song"]).stem)) for clip in receipt["clips"]]
+
+
+def artists_of(receipt: dict[str, Any]) -> list[str]:
+    """The artists of the songs, in their order, as they may be shown; empty where they are not known."""
+    return [shown(clip["artist"]) if isinstance(clip.get("artist"), str) else "" for clip in receipt["clips"]]
 
 
 def files_beside(output: Path) -> list[Path]:
@@ -117,21 +129,23 @@ def files_beside(output: Path) -> list[Path]:
 def write_beside(output: Path, mix: Mix, receipt: dict[str, Any]) -> None:
     """Write the four files beside a medley."""
     json_path, cue_path, csv_path, picture_path = files_beside(output)
-    digest = hashlib.sha256(output.read_bytes()).hexdigest()
+    with open(output, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
     write_json(json_path, receipt | {"sha256": digest, "joins": [asdict(join) for join in mix.joins]})
-    _write_cue(cue_path, output, mix.cuts, names_of(receipt))
+    _write_cue(cue_path, output, mix.cuts, names_of(receipt), artists_of(receipt))
     write_csv(csv_path, _COLUMNS, _rows(mix, receipt))
     draw(picture_path, mix, names_of(receipt), receipt["scores"])
 
 
-def _write_cue(path: Path, output: Path, cuts: Sequence[float], names: Sequence[str]) -> None:
+def _write_cue(path: Path, output: Path, cuts: Sequence[float], names: Sequence[str], artists: Sequence[str]) -> None:
     """A cue sheet: every song begins in the middle of its join."""
     file, *titles = (shown(name).replace('"', "'") for name in (output.name, *names))
     lines = [f'TITLE "{Path(file).stem}"', f'FILE "{file}" {"MP3" if output.suffix.lower() == ".mp3" else "WAVE"}']
-    for number, (start, title) in enumerate(zip(cuts, titles, strict=False), 1):
+    for number, (start, title, artist) in enumerate(zip(cuts, titles, artists, strict=False), 1):
         frames = round(start * 75)
         time = f"{frames // 4500:02d}:{frames // 75 % 60:02d}:{frames % 75:02d}"
-        lines += [f"  TRACK {number:02d} AUDIO", f'    TITLE "{title}"', f"    INDEX 01 {time}"]
+        performer = ['    PERFORMER "' + artist.replace('"', "'") + '"'] if artist else []
+        lines += [f"  TRACK {number:02d} AUDIO", f'    TITLE "{title}"', *performer, f"    INDEX 01 {time}"]
     with whole_file(path) as partial:
         partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
 

@@ -20,20 +20,26 @@ from djnet.ordering import EXACT_LIMIT, TOLERANCE, Order, Rules, best_order, val
 class Constraints(Rules):
     """Rules for an order of songs; `drop` songs are left out, never the first or the last of the rules.
 
-    With `keep_order` songs stay in the order of their numbers.
+    With `keep_order` songs stay in the order of their numbers. Of the pairs `together`, the second song follows right
+    after the first.
     """
 
     drop: int = 0
     keep_order: bool = False
+    together: tuple[tuple[int, int], ...] = ()
 
     def validate(self, n: int) -> None:
         """A ValueError names the rule that no order of n songs can keep."""
         chain = itertools.pairwise(range(n)) if self.keep_order else ()
-        Rules(self.first, self.last, (*self.before, *chain)).validate(n)
+        Rules(self.first, self.last, (*self.before, *self.together, *chain)).validate(n)
+
+    def kept_by(self, order: Sequence[int]) -> bool:
+        """Whether an order keeps to all rules."""
+        return super().kept_by(order) and set(self.together) <= set(itertools.pairwise(order))
 
     def relaxed(self) -> Iterator[tuple[str, "Constraints"]]:
         """Each constraint on the order that is set, by name, with all constraints but that one."""
-        unset: dict[str, Any] = {"first": None, "last": None, "before": (), "keep_order": False}
+        unset: dict[str, Any] = {"first": None, "last": None, "before": (), "keep_order": False, "together": ()}
         for name, value in unset.items():
             if getattr(self, name) != value:
                 yield name, replace(self, **{name: value})
@@ -63,6 +69,8 @@ def solve(scores: np.ndarray, constraints: Constraints) -> Solution:
     constraints.validate(n)
     if constraints.drop > n - 2:
         raise ValueError(f"Cannot leave out {constraints.drop} of {n} songs: two must be left.")
+    if constraints.together:
+        return _neighbours(scores, constraints)
     if n <= EXACT_LIMIT:
         return _exact(scores, constraints)
     solution = _alternating(scores, constraints, range(n))
@@ -75,6 +83,19 @@ def solve(scores: np.ndarray, constraints: Constraints) -> Solution:
         songs = sorted(max(shorter, key=lambda one: one.value).order)
         solution = replace(_alternating(scores, constraints, songs), bound=np.inf)
     return solution
+
+
+def _neighbours(scores: np.ndarray, constraints: Constraints) -> Solution:
+    """Solve with pairs kept together: they score so much more that nothing else can outweigh them."""
+    bonus = 2.0 * len(scores)
+    raised = scores.copy()
+    for a, b in constraints.together:
+        raised[a, :, b, :] += bonus
+    solution = solve(raised, replace(constraints, together=()))
+    if not constraints.kept_by(solution.order):
+        raise ValueError("No order keeps to all of these rules.")
+    paid = bonus * len(constraints.together)
+    return replace(solution, value=solution.value - paid, bound=solution.bound - paid)
 
 
 def _exact(scores: np.ndarray, constraints: Constraints) -> Solution:

@@ -14,9 +14,9 @@ from djnet.files import whole_file
 Chapters = Sequence[tuple[float, str]]  # where a song begins, in seconds, and its name
 
 
-def write(path: Path, title: str, chapters: Chapters) -> None:
-    """Put title, comment and chapters into a music file in place of its tags, whole or not at all."""
-    import mutagen
+def write(path: Path, title: str, chapters: Chapters, artists: Sequence[str] = ()) -> None:
+    """Put title, artists, comment and chapters into a music file in place of its tags, whole or not at all."""
+    import mutagen.id3
 
     with whole_file(path) as partial:
         shutil.copyfile(path, partial)
@@ -28,8 +28,12 @@ def write(path: Path, title: str, chapters: Chapters) -> None:
             file.add_tags()
         if path.suffix.lower() in (".mp3", ".wav"):
             _add_frames(file.tags, title, chapters, round(1000 * file.info.length))
+            if artists:
+                file.tags.add(mutagen.id3.TPE1(encoding=3, text=list(artists)))
         else:
             file.tags.update({"title": title, "comment": _comment(chapters), "encoder": "djnet"})
+            if artists:
+                file.tags["artist"] = list(artists)
             for number, (start, name) in enumerate(chapters, 1):
                 seconds = f"{int(start // 3600):02d}:{int(start // 60 % 60):02d}:{start % 60:06.3f}"
                 file.tags.update({f"CHAPTER{number:03d}": seconds, f"CHAPTER{number:03d}NAME": name})

@@ -237,6 +237,7 @@ def plan(a: Segment, b: Segment, bars: int, asked: Asked = Asked()) -> Transitio
         return _sweep(a, b, bars, "asked for")
     chosen = _by_rule(a, b, bars, kind)
     if kind not in (None, chosen.kind):
+        chosen = _by_rule(a, b, bars, None)
         return replace(chosen, reason=f"{chosen.reason}, so no {kind}" if chosen.reason else f"no {kind}")
     return chosen
 

@@ -46,7 +46,8 @@ def write_medley(path: Path, music: Path, mix: Mix, receipt: Mapping[str, Any], 
 def peaks(samples: np.ndarray) -> np.ndarray:
     """The loudest sample of every 20 ms: [N, 2] -> uint8 [P], 255 is full scale."""
     step = RATE_HZ // _POINTS_A_SECOND
-    loud = np.abs(samples[: len(samples) // step * step]).max(axis=1).reshape(-1, step).max(axis=1)
+    blocks = samples[: len(samples) // step * step].reshape(-1, step * samples.shape[1])
+    loud = np.maximum(blocks.max(axis=1), -blocks.min(axis=1))
     return np.clip(255 * loud, 0, 255).astype(np.uint8)
 
 

@@ -7,6 +7,8 @@ _HOW = {
     "blend": "blend: both songs in step",
     "ramp": "ramp: in step while the tempo changes",
     "overlay": "overlay: a long cross-fade",
+    "loop": "loop: the last bar goes on under the next song",
+    "sweep": "sweep: a filter closes over the last bars",
     "echo": "echo: the last beat dies away",
     "cut": "cut on the downbeat",
 }

@@ -9,8 +9,9 @@ import pandas as pd
 
 from djnet.cuts import PROTOCOLS
 from djnet.errors import UserError
-from djnet.files import whole_file
+from djnet.files import read_csv, whole_file
 from djnet.records import Manifest
+from experiments import tables
 from experiments.plots.charts import LEARNED
 
 log = logging.getLogger(__name__)
@@ -38,7 +39,9 @@ def histories(manifest: Manifest, runs: Path) -> pd.DataFrame:
             row = replace(run, protocol=protocol).row
             if name.startswith(tuple(LEARNED)) and row in longest:
                 _, path, commit = longest[row]
-                history = pd.read_csv(path).drop(columns="pairs_per_second", errors="ignore")
+                rows = read_csv(path, ("epoch", "valid_global"))
+                history = pd.DataFrame(rows).astype(float).astype({"epoch": int})
+                history = history.drop(columns="pairs_per_second", errors="ignore")
                 key = dict(zip(KEY, (name, protocol, run.seed, manifest.origin[:8]), strict=True))
                 made_with = {"preset": run.preset, "corpus": corpus["name"], "corpus_hash": corpus["hash"][:12]}
                 made_with["commit"] = commit
@@ -48,7 +51,7 @@ def histories(manifest: Manifest, runs: Path) -> pd.DataFrame:
 
 def read(path: Path) -> pd.DataFrame:
     """The table; a hash is text, also one of digits only."""
-    return pd.read_csv(path, dtype={"records": str})
+    return tables.read_numbers(path, KEY)
 
 
 def keep(path: Path, history: pd.DataFrame) -> pd.DataFrame:

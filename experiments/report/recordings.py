@@ -1,6 +1,5 @@
 """Which recording a track of the records is, whether it may be published, and whom to credit."""
 
-import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +8,7 @@ from djnet import audio
 from djnet.corpora import TRACK_LIST, free
 from djnet.corpora.licences import is_noncommercial, may_be_published
 from djnet.errors import UserError
+from djnet.files import read_csv
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class TrackList:
         """The list that stands beside records; a UserError if there is none."""
         path = data / TRACK_LIST
         try:
-            with open(path, newline="", encoding="utf-8") as file:
-                return cls({row["track"]: row for row in csv.DictReader(file)}, private)
+            rows = read_csv(path, ("track", "path", "group", "licence"))
+            return cls({row["track"]: row for row in rows}, private)
         except FileNotFoundError:
             raise UserError(f"{path} is missing: run make preprocess again, it only writes the list.") from None
 

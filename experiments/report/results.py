@@ -1,8 +1,6 @@
 """What a results folder holds, as the pages show it: tables, figures, and the medleys made by `djnet medley`."""
 
-import csv
 import itertools
-import json
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,7 +10,7 @@ import soundfile
 
 from djnet.corpora.licences import may_be_published
 from djnet.errors import UserError
-from djnet.files import whole_file
+from djnet.files import read_csv, read_json, whole_file
 from djnet.pages.sound import mp3
 from experiments.docs_tables import OLD_PROTOCOLS, PROTOCOLS
 from experiments.report.recordings import TrackList
@@ -25,18 +23,6 @@ _PLAYABLE = (".mp3", ".ogg")  # by browsers; other formats are converted
 _SUFFIXES = (*_PLAYABLE, ".flac", ".wav")
 
 Rows = list[dict[str, str]]
-
-
-def read_csv(path: Path) -> Rows:
-    """The rows of a CSV file with a header; a UserError if it is not one."""
-    try:
-        with open(path, newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"{path} is not a CSV table ({error}). Remove it and make it again.") from error
-    if any(None in row or None in row.values() for row in rows):
-        raise UserError(f"{path} has lines with more or fewer cells than its header. Remove it and make it again.")
-    return rows
 
 
 def read_tables(folder: Path) -> dict[str, Rows]:
@@ -128,10 +114,10 @@ def _medley(table: Path, rows: Rows, target: Path, tracks: TrackList) -> dict[st
     except ValueError as error:
         raise UserError(f"{table} is not the table of a medley ({error}). Make it again with: djnet medley") from error
     try:
-        receipt = json.loads(receipt_path.read_text(encoding="utf-8")) if receipt_path.is_file() else {}
-    except ValueError as error:
-        raise UserError(f"{receipt_path} is damaged ({error}). Make the medley again with: djnet medley") from error
-    licences = [tracks.licence_of_file(clip["song"]) for clip in receipt.get("clips", [])]
+        receipt = read_json(receipt_path, {"clips": [{"song": str}]}) if receipt_path.is_file() else {"clips": []}
+    except UserError as error:
+        raise UserError(f"{error} Make the medley again with: djnet medley") from error
+    licences = [tracks.licence_of_file(clip["song"]) for clip in receipt["clips"]]
     labels = itertools.zip_longest((row["label"] for row in rows), licences[: len(rows)])
     medley = {
         "title": receipt.get("title") or table.stem,

@@ -41,7 +41,9 @@ def test_runs_and_places():
     assert metrics.position_error(list(reversed(truth)), truth) == pytest.approx(np.mean([9, 7, 5, 3, 1]) / 9)
 
 
-@pytest.mark.parametrize(("order", "truth"), [([0], [0]), ([0, 1], [0, 1, 2]), ([0, 0], [0, 1]), ([0, 3], [0, 1])])
+@pytest.mark.parametrize(
+    ("order", "truth"), [([0], [0]), ([0, 1], [0, 1, 2]), ([0, 0], [0, 1]), ([0, 3], [0, 1]), ([0, 0, 1], [0, 0, 1])]
+)
 def test_orders_of_other_pieces(order, truth):
     with pytest.raises(ValueError, match="order"):
         metrics.pairwise_accuracy(order, truth)

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from djnet.errors import UserError
 from djnet.files import write_json
 from experiments import evaluation
-from experiments.configs import Run, experiment
+from experiments.configs import Run, experiment, read_run
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def choose(tmp_path, monkeypatch):
             (folder / "best.keras").touch()
         manifest: Any = SimpleNamespace(origin="these", folder=tmp_path)
         network = evaluation.Evaluation(manifest, tmp_path).network("table2/sen")
-        return network.run.epochs if isinstance(network, evaluation.TrainedNetwork) else None
+        return network.facts["epochs"] if isinstance(network, evaluation.TrainedNetwork) else None
 
     monkeypatch.setattr(evaluation, "read_model", lambda path: None)
     return chosen
@@ -40,3 +41,24 @@ def test_the_published_run_comes_first_then_the_one_trained_longest(choose):
 def test_a_run_that_is_not_finished_is_not_chosen(choose):
     published = experiment("table2/sen")
     assert choose([(published, False), (replace(published, epochs=1), True)]) == 1
+
+
+def test_a_finished_run_without_weights_is_said_and_not_the_end(tmp_path):
+    run = experiment("table2/sen")
+    folder = tmp_path / "music" / run.name
+    folder.mkdir(parents=True)
+    facts = {"run": run.to_json(), "records": "these", "corpus": {"name": ""}, "finished": True, "commit": ""}
+    write_json(folder / "run.json", facts)
+    manifest: Any = SimpleNamespace(origin="these", folder=tmp_path)
+    assert "best.keras is not loaded" in str(evaluation.Evaluation(manifest, tmp_path).network("table2/sen"))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"n": 10**9}, {"n": 0}, {"also": 5}, {"also": [5]}, {"gap_seconds": 10**400}, {"epochs": 2.5}, {"seed": "0"}],
+)
+def test_a_run_of_impossible_values_is_named(tmp_path, change):
+    facts = {"run": change, "records": "", "corpus": {"name": ""}, "finished": True, "commit": ""}
+    write_json(tmp_path / "run.json", facts)
+    with pytest.raises(UserError, match=r"run\.json is not the description of a run"):
+        read_run(tmp_path / "run.json")

@@ -4,12 +4,14 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import keras
 import numpy as np
 import pandas as pd
 import pytest
 
+import djnet
 from djnet import scoring
 from djnet.corpora import Corpus
 from djnet.cuts import PROTOCOLS
@@ -17,11 +19,12 @@ from djnet.networks.models import build
 from djnet.puzzles import jigsaws
 from experiments import evaluation, tables
 from experiments.checkpoints import run_folder
-from experiments.configs import EXPERIMENTS, Run, experiment
+from experiments.configs import EXPERIMENTS, experiment
 from experiments.evaluation import Evaluation, TrainedNetwork
 from experiments.trainer import train
 from preprocessing import make_medleys
 from tests.djnet.networks.test_models import TINY
+from tests.djnet.networks.test_release import random_variables, write
 
 # Not in the paper.
 OURS = (*tables.REFERENCES, tables.VARIANT, tables.WIDE, tables.MEAN, tables.RANDOM_GAP, *tables.MORE_MUSIC)
@@ -204,6 +207,33 @@ def test_shipped_weights_play_where_nothing_was_trained(records, runs, tmp_path,
     assert shipped == own and shipped["reason"] == ""
 
 
+def test_the_authors_checkpoint_plays_with_its_own_features(records, tmp_path):
+    """The same puzzles, but a Hann window and the authors' mean and deviation: what `djnet.load` scores of them."""
+    game = Evaluation(records, tmp_path, limit=1, answers=tmp_path / "predictions")
+    name = game.add_network(str(write(tmp_path, random_variables())))
+    cells = [cell for cell in tables.CELLS["3"] if (cell.segmentation, cell.n, cell.method) == ("fixed", 8, "random")]
+    reference, row = game.play(tables.with_network(cells, name))
+    assert (row["method"], row["preset"], row["trained_on"]) == ("sen, release", "release", "the authors' songs")
+    assert row["reason"] == "" and len(row["run"]) == 8 and list(row) == list(reference)
+    ((_, answer),) = ((cell, played.answers[0]) for cell, played in game.played.items() if cell.method == name)
+    (puzzle,) = jigsaws(records, "test", "fixed", 8, limit=1, window="hann")
+    assert answer.scores is not None
+    assert np.allclose(answer.scores, djnet.load(tmp_path).scores(puzzle.fragments), atol=1e-5)
+    assert answer.truth == next(jigsaws(records, "test", "fixed", 8)).truth
+
+
+def test_any_network_can_play_besides(records, runs, tmp_path):
+    (folder,) = runs.glob("*/sen-*")
+    flags = [f"--data={records.folder}", f"--runs={runs}", f"--output={tmp_path}", "--table=2", "--puzzles=3"]
+    done = _run(*flags, f"--network={folder}")
+    assert done.returncode == 0, done.stderr
+    table = tables.read(tmp_path / "table2.csv").set_index("method")
+    same = ["pairwise", "global", "run", "trained_on", "epochs", "seed"]
+    assert table.loc[folder.name, same].tolist() == table.loc["sen", same].tolist()
+    done = _run(*flags, f"--network={tmp_path}")
+    assert done.returncode == 2 and "is neither a network of the package" in done.stderr
+
+
 def test_recordings_that_cannot_be_used(records, runs, tmp_path, write_tone):
     write_tone(tmp_path / "song.wav", seconds=8)
     flags = [f"--data={records.folder}", f"--runs={runs}", f"--output={tmp_path / 'out'}", "--table=4"]
@@ -246,7 +276,7 @@ def test_scores_of_many_puzzles_are_those_of_the_pair_model(records, name, windo
 def test_the_mean_of_several_seeds_plays_with_the_mean_of_their_scores(records, tmp_path, monkeypatch):
     player = Evaluation(records, tmp_path)
     models = [SimpleNamespace(name="sen", seed=seed) for seed in (0, 1, 2)]
-    networks = [TrainedNetwork(model, Run(seed=model.seed), "", str(model.seed), "") for model in models]
+    networks: list[Any] = [TrainedNetwork(model, str(model.seed), {}) for model in models]
     monkeypatch.setattr(player, "network", lambda name, seed: networks[seed])
 
     def scores(model, puzzles, mean, std):
@@ -257,6 +287,6 @@ def test_the_mean_of_several_seeds_plays_with_the_mean_of_their_scores(records, 
     cell = next(cell for cell in tables.CELLS["2"] if cell.seeds)
     (row,) = player.play([cell])
     assert row["seed"] == "0+1+2" and not row["reason"]
-    assert all((answer.scores == 1.0).all() for answer in player.played[cell].answers)
+    assert all(np.all(answer.scores == 1.0) for answer in player.played[cell].answers)
     networks[2] = "no finished run"
     assert player.play([cell])[0]["reason"] == "no finished run"

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from djnet.errors import UserError
 from experiments import predictions
 from experiments.predictions import Answer
 
@@ -31,6 +32,10 @@ def test_damaged_predictions_are_named_with_their_line(tmp_path):
     path.write_text("# {}\npuzzle,truth,order,scores\nx,0 1,1 0,0 1 1 0\ny,0 1,1 zero,\n")
     with pytest.raises(ValueError, match=r"a\.csv, line 4: .*zero"):
         predictions.read(path)
+    for text, complaint in {"# []\n": "has no column 'puzzle'", "# 5\n": "line 1", "# {}\na,b\n": "no column"}.items():
+        path.write_text(text)
+        with pytest.raises(UserError, match=complaint):
+            predictions.read(path)
 
 
 def test_a_name_holds_what_makes_the_cell():

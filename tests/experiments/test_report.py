@@ -211,7 +211,7 @@ def test_the_best_baseline_is_another_trained_network():
 
 def test_tables_that_are_none_are_named(tmp_path):
     (tmp_path / "table2.csv").write_text("a,b\n1,2,3\n")
-    with pytest.raises(UserError, match=r"table2\.csv has lines with more or fewer cells"):
+    with pytest.raises(UserError, match=r"table2\.csv, line 2: more or fewer cells"):
         results.read_tables(tmp_path)
 
 

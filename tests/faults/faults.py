@@ -1,4 +1,4 @@
-"""The faults of `python -m stress`, and the bench that they are injected into."""
+"""Faults of processes, disks and clocks; each yields what became of every one, see `bench.WRONG`."""
 
 import contextlib
 import os
@@ -8,339 +8,146 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 
-from djnet.files import digest_json
-from djnet.pretrained import ModelError, read_model
-from djnet.records import SPLITS, Manifest, RecordsError
-from experiments.checkpoints import TrainingError, resume
-from tests.faults import archives
+from tests.faults.bench import Bench, Job
 
-SONGS, EPOCHS = 8, 4
-FUZZED_AT_ONCE = {"audio": 2_000, "annotations": 500, "cues": 500, "state": 1_000}
-DAMAGED_AT_ONCE = 20
+KILLS_IN_A_ROW = 4  # of one output, before the same command is left to end
+SECONDS_TO_END = 30
+_YEARS_SECONDS = 10**8
+# The same job in a process whose clock stands three years back.
+_YESTERDAY = f"""
+import runpy, sys, time
+now, now_ns = time.time, time.time_ns
+time.time, time.time_ns = lambda: now() - {_YEARS_SECONDS}, lambda: now_ns() - {_YEARS_SECONDS}_000_000_000
+sys.argv = sys.argv[1:]
+runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+"""
 
-# A fault is a function that does one kind of thing and yields whether each of its faults was survived.
-Fault = Callable[[np.random.Generator], Iterator[bool]]
 
-
-class Bench:
-    """A folder with music, its records and a training run, each made once without a fault."""
-
-    def __init__(self, folder: Path):
-        self.folder, self.cache = folder, folder / "cache"
-        self.records, self.runs = folder / "records", folder / "runs"
-        self.fuzzed = Counter[str]()
-        self.time(self.build_command(self.records))  # generates the songs too
-        self.build_seconds = self.time(self.build_command(self.fresh("timed")))
-        self.train_seconds = self.time(self.train_command(self.runs))
-        self.medley_seconds = self.time(self.medley_command(folder / "medley.flac"))
-        self.medley = (folder / "medley.flac").read_bytes()
-        self.hash = Manifest.read(self.records).hash
-        (self.checkpoint,) = self.runs.glob("*/*/checkpoint.npz")
-        self.numbers = _numbers(self.checkpoint.parent)
-        self.weights = _weights(self.checkpoint.with_name("best.keras"))
-
-    @property
-    def faults(self) -> list[Fault]:
-        """All faults, in turn; each turn takes seconds to about a minute."""
-        return [
-            self.fuzz_audio,
-            self.truncate_records,
-            self.flip_bits_of_records,
-            self.kill_preprocessing,
-            self.fuzz_annotations,
-            self.fuzz_cue_sheets,
-            self.fuzz_state,
-            self.kill_medleys,
-            self.start_every_job_twice,
-            self.damage_the_cache_of_medleys,
-            self.truncate_checkpoints,
-            self.flip_bits_of_checkpoints,
-            self.damage_models,
-            self.unpack_hostile_archives,
-            self.fill_the_disk_of_preprocessing,
-            self.kill_training,
-            self.fill_the_disk_of_training,
-        ]
-
-    # The jobs under test.
-
-    def build_command(self, output: Path) -> list[str]:
-        """Records of a few generated songs."""
-        flags = ["--corpus=synthetic", f"--songs={SONGS}", "--nodownbeats", "--workers=2"]
-        return _command("preprocessing.build", *flags, f"--cache={self.cache}", f"--output={output}")
-
-    def train_command(self, output: Path) -> list[str]:
-        """A very small network for a few epochs, to the bit the same every time."""
-        flags = ["--model=sn", f"--epochs={EPOCHS}", "--batch_clips=4", "--deterministic"]
-        flags += ["--ablation=tower=(4,4)", "--ablation=dense=(8,)"]
-        return _command("experiments.train", *flags, f"--data={self.records}", f"--output={output}")
-
-    def medley_command(self, output: Path) -> list[str]:
-        """A medley of three generated songs."""
-        songs = sorted(map(str, self.cache.rglob("*.flac")))[:3]
-        return _command("djnet.cli.main", "medley", *songs, "--force", f"--cache={self.cache}", "-o", str(output))
-
-    def time(self, command: list[str]) -> float:
-        """Seconds that an undisturbed job takes."""
-        began = time.monotonic()
-        if not _succeeds(command):
-            raise RuntimeError("It fails without a fault already.")
-        return time.monotonic() - began
-
-    def is_built(self, output: Path) -> bool:
-        """Whether the same command, run again, ends with the records of the undisturbed run."""
-        return _succeeds(self.build_command(output)) and _intact(output) == self.hash
-
-    def is_trained(self, output: Path) -> bool:
-        """Whether the same command, run again, ends with all epochs and the numbers of the undisturbed run."""
-        if not _succeeds(self.train_command(output)):
-            return False
-        (folder,) = output.glob("*/*")
-        rows = (folder / "history.csv").read_text().splitlines()
-        return len(rows) == 1 + EPOCHS and np.array_equal(_numbers(folder), self.numbers)
-
-    def is_medley(self, output: Path) -> bool:
-        """Whether the same command, run again, gives the medley of the undisturbed run, and no other files."""
-        if not _succeeds(self.medley_command(output / "medley.flac")):
-            return False
-        names = {f"medley{ending}" for ending in (".flac", ".json", ".cue", ".csv", ".png")}
-        same = (output / "medley.flac").read_bytes() == self.medley
-        return same and {path.name for path in output.iterdir()} == names
-
-    # The faults.
-
-    def kill_preprocessing(self, rng: np.random.Generator) -> Iterator[bool]:
-        """Kill it at a random moment, twice."""
-        output = self.fresh("killed")
-        for _ in range(2):
-            _kill_after(self.build_command(output), rng.uniform(0.2, 0.9) * self.build_seconds)
-        yield from [self.is_built(output)] * 2
-
-    def kill_training(self, rng: np.random.Generator) -> Iterator[bool]:
-        """Kill it at a random moment, mostly after TensorFlow is loaded."""
-        output = self.fresh("killed-run")
-        _kill_after(self.train_command(output), rng.uniform(0.4, 0.95) * self.train_seconds)
-        yield self.is_trained(output)
-
-    def kill_medleys(self, rng: np.random.Generator) -> Iterator[bool]:
-        """Kill only the process that was started: its workers end, and the next medley is as of an undisturbed run."""
-        output = self.fresh("killed-medley")
-        output.mkdir()
-        command = self.medley_command(output / "medley.flac")
-        process = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-        )
+def kill(bench: Bench, job: Job, rng: np.random.Generator) -> Iterator[str]:
+    """Kill a job at random moments: with all its workers, or alone, when the workers must end by themselves."""
+    output = bench.fresh("killed")
+    outcomes = []
+    for _ in range(KILLS_IN_A_ROW):
+        process = bench.start(job.command(output))
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(rng.uniform(0.05, 0.95) * self.medley_seconds)
-        process.kill()
+            process.wait(rng.uniform(0.05, 0.95) * job.seconds)
+        way = rng.integers(3)
+        if way == 0:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.send_signal((signal.SIGKILL, signal.SIGTERM)[way - 1])
         process.wait()
-        yield _group_ends(process.pid) and self.is_medley(output)
-
-    def start_every_job_twice(self, rng: np.random.Generator) -> Iterator[bool]:
-        """Two at once into one place: one is refused in one line, or both end alike; nothing is lost."""
-        for name in ("build", "train", "medley"):
-            output = self.fresh("twice")
-            output.mkdir()
-            target = output / "medley.flac" if name == "medley" else output
-            command = getattr(self, f"{name}_command")(target)
-            jobs = [
-                subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for _ in "ab"
-            ]
-            said = [job.communicate()[1] for job in jobs]
-            codes = sorted(job.returncode for job in jobs)
-            is_clear = codes[0] == 0 and codes[1] in (0, 2) and not any("Traceback" in text for text in said)
-            check = {"build": self.is_built, "train": self.is_trained, "medley": self.is_medley}[name]
-            yield is_clear and check(output)
-
-    def damage_the_cache_of_medleys(self, rng: np.random.Generator) -> Iterator[bool]:
-        """Cut off or turn bits of analysed songs: they are analysed again, or nothing that counts was touched."""
-        output = self.fresh("damaged-cache")
-        output.mkdir()
-        for path in sorted((self.cache / "songs").iterdir()):
-            path.write_bytes(_truncated(path.read_bytes(), rng))
-        yield self.is_medley(output)
-
-    def fill_the_disk_of_preprocessing(self, rng: np.random.Generator) -> Iterator[bool]:
-        """No file may grow beyond a random size: one clear line, no half file, and later all is well."""
-        output = self.fresh("full")
-        yield _with_full_disk(self.build_command(output), int(rng.integers(1_000, 3_000_000))) and self.is_built(output)
-
-    def fill_the_disk_of_training(self, rng: np.random.Generator) -> Iterator[bool]:
-        """The same, while checkpoints and models are written."""
-        output = self.fresh("full-run")
-        limit = int(rng.integers(1_000, 2 * self.checkpoint.stat().st_size))
-        yield _with_full_disk(self.train_command(output), limit) and self.is_trained(output)
-
-    def truncate_records(self, rng: np.random.Generator) -> Iterator[bool]:
-        """Cut off shards and manifests."""
-        yield from self._damage_records(_truncated, rng)
-
-    def flip_bits_of_records(self, rng: np.random.Generator) -> Iterator[bool]:
-        """Turn single bits of shards and manifests."""
-        yield from self._damage_records(_flipped, rng)
-
-    def _damage_records(self, damage: Callable, rng: np.random.Generator) -> Iterator[bool]:
-        """Each damage must be noticed, and the last one be repaired."""
-        output = self.fresh("damaged")
-        shutil.copytree(self.records, output)
-        for i in range(DAMAGED_AT_ONCE):
-            original = rng.choice(sorted([*self.records.glob("*.tfrecord"), self.records / "manifest.json"]))
-            (output / original.name).write_bytes(damage(original.read_bytes(), rng))
-            is_safe = _intact(output) in (
-                None,
-                self.hash,
-            )  # or nothing that counts was touched: a blank of the manifest
-            if i == DAMAGED_AT_ONCE - 1:
-                is_safe = is_safe and self.is_built(output)
-            shutil.copy(original, output)
-            yield is_safe
-
-    def truncate_checkpoints(self, rng: np.random.Generator) -> Iterator[bool]:
-        """Cut off checkpoints."""
-        yield from self._damage(self.checkpoint, _truncated, rng)
-
-    def flip_bits_of_checkpoints(self, rng: np.random.Generator) -> Iterator[bool]:
-        """Turn single bits of checkpoints."""
-        yield from self._damage(self.checkpoint, _flipped, rng)
-
-    def damage_models(self, rng: np.random.Generator) -> Iterator[bool]:
-        """Cut off model files, or turn single bits."""
-        yield from self._damage(self.checkpoint.with_name("best.keras"), (_truncated, _flipped)[rng.integers(2)], rng)
-
-    def _damage(self, original: Path, damage: Callable, rng: np.random.Generator) -> Iterator[bool]:
-        """A damaged file is refused by name, or nothing that counts was touched."""
-        folder = self.fresh("damaged-run")
-        folder.mkdir()
-        path = folder / original.name
-        for _ in range(DAMAGED_AT_ONCE):
-            path.write_bytes(damage(original.read_bytes(), rng))
-            try:
-                if path.suffix == ".keras":
-                    yield np.array_equal(_weights(path), self.weights)
-                else:
-                    yield np.array_equal(_numbers(folder), self.numbers)
-            except (TrainingError, ModelError) as error:
-                yield str(path) in str(error)
-
-    def unpack_hostile_archives(self, rng: np.random.Generator) -> Iterator[bool]:
-        """Packages whose names lead out of the folder ("zip slip"), some of them damaged."""
-        for _ in range(DAMAGED_AT_ONCE):
-            yield archives.survives(rng, self.folder / "inside" / "archives")
-
-    def fuzz_audio(self, rng: np.random.Generator) -> Iterator[bool]:
-        """Damaged music through the decoder."""
-        yield from self._fuzz("audio")
-
-    def fuzz_annotations(self, rng: np.random.Generator) -> Iterator[bool]:
-        """Damaged section files through their readers."""
-        yield from self._fuzz("annotations")
-
-    def fuzz_cue_sheets(self, rng: np.random.Generator) -> Iterator[bool]:
-        """Damaged cue sheets through their reader."""
-        yield from self._fuzz("cues")
-
-    def fuzz_state(self, rng: np.random.Generator) -> Iterator[bool]:
-        """Damaged receipts, runs, manifests and settings through their readers."""
-        yield from self._fuzz("state")
-
-    def _fuzz(self, kind: str) -> Iterator[bool]:
-        first, count = self.fuzzed[kind], FUZZED_AT_ONCE[kind]
-        self.fuzzed[kind] += count
-        while count:
-            command = _command("tests.faults.fuzz", kind, str(first), str(count), str(self.folder))
-            done = subprocess.run(command, capture_output=True, text=True, errors="replace")
-            numbers = done.stdout.split()
-            survived = len(numbers) - (done.returncode != 0)
-            yield from [True] * survived
-            if done.returncode == 0:
-                return
-            print(f"{kind} file {first + survived}: {done.stderr.strip().splitlines()[-1:] or done.returncode}")
-            yield False
-            first, count = first + survived + 1, count - survived - 1
-
-    def fresh(self, name: str) -> Path:
-        """A folder that is not there yet."""
-        path = self.folder / name
-        shutil.rmtree(path, ignore_errors=True)
-        return path
+        outcomes.append("survived" if _group_ends(process.pid) else "orphan")
+    verdict = bench.ends_well(job, output)
+    yield from (outcome if outcome == "orphan" else verdict for outcome in outcomes)
 
 
-def _command(module: str, *words: str) -> list[str]:
-    return [sys.executable, "-m", module, *words]
+def start_twice(bench: Bench, job: Job, rng: np.random.Generator) -> Iterator[str]:
+    """Two at once into one place: one is refused in one line, or both end alike; nothing is lost."""
+    output = bench.fresh("twice")
+    commands = [job.command(output)] * 2
+    options = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True, "env": bench.environment}
+    both = [subprocess.Popen(command, **options) for command in commands]  # type: ignore[call-overload]
+    said = [process.communicate()[1] for process in both]
+    if any("Traceback" in text for text in said):
+        yield "traceback"
+    elif not {process.returncode for process in both} <= {0, 2}:
+        yield "lost"
+    else:
+        yield bench.ends_well(job, output)
 
 
-def _succeeds(command: list[str]) -> bool:
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        print(f"{' '.join(command)}: {done.stderr.strip()[-500:]}")
-    return done.returncode == 0
+def limit_files(bench: Bench, job: Job, rng: np.random.Generator) -> Iterator[str]:
+    """No file may grow beyond a random size: one clear line, no half file, and later all is well."""
+    output = bench.fresh("limited")
+    largest = max(path.stat().st_size for path in job.output.rglob("*") if path.is_file())
+    limit = int(np.exp(rng.uniform(np.log(100), np.log(2 * largest))))
+    done = bench.run(
+        job.command(output), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    )  # fmt: skip
+    yield _said_clearly(done) or bench.ends_well(job, output)
 
 
-def _intact(folder: Path) -> str | None:
-    """The hash of records whose shards are all in order; None if a damage is noticed."""
-    try:
-        manifest = Manifest.read(folder)
-        for split in SPLITS:
-            manifest.shards(split)
-        return manifest.hash
-    except RecordsError:
-        return None
+def fill_disk(bench: Bench, job: Job, rng: np.random.Generator) -> Iterator[str]:
+    """The disk of the output has less room than is needed; it is one of memory that goes with the job."""
+    output = bench.fresh("full")
+    room = int(rng.uniform(0.02, 0.98) * sum(path.stat().st_size for path in job.output.rglob("*") if path.is_file()))
+    output.mkdir()
+    done = bench.run(_on_a_small_disk(output, max(room, 8_192), job.command(output), bench.folder / "listed"))
+    listed = (bench.folder / "listed").read_text()
+    if done.returncode in (1, 2) and ".partial" in listed:
+        yield "left behind"
+    else:
+        yield _said_clearly(done) or "survived"
 
 
-def _numbers(folder: Path) -> np.ndarray:
-    """All numbers of a checkpoint and where it stands, in one array."""
-    found: dict[str, np.ndarray] = {}
-    progress = resume(folder, found.update)
-    values = [value.astype(np.float64).ravel() for _, value in sorted(found.items())]
-    return np.concatenate([*values, [float(progress.step), int(digest_json(progress.__dict__)[:8], 16)]])
+def fill_cache(bench: Bench, job: Job, rng: np.random.Generator) -> Iterator[str]:
+    """A medley whose cache has no room goes on without it."""
+    cache, output = bench.fresh("small-cache"), bench.fresh("full")
+    cache.mkdir()
+    command = [word.replace(f"--cache={bench.cache}", f"--cache={cache}") for word in job.command(output)]
+    done = bench.run(_on_a_small_disk(cache, int(rng.integers(8_192, 1 << 20)), command, bench.folder / "listed"))
+    same = done.returncode == 0 and (output / "medley.flac").read_bytes() == job.content["medley.flac"]
+    yield "survived" if same else "traceback" if "Traceback" in done.stderr else "lost"
 
 
-def _weights(path: Path) -> np.ndarray:
-    """All weights of a model file, in one array."""
-    return np.concatenate([np.ravel(weights) for weights in read_model(path).get_weights()])
+def small_disks_work(folder: Path) -> bool:
+    """Whether the system lets us mount a disk of memory that only one process sees."""
+    (folder / "small").mkdir(parents=True)
+    command = _on_a_small_disk(folder / "small", 8_192, ["true"], folder / "listed")
+    return bool(shutil.which("unshare")) and subprocess.run(command, capture_output=True).returncode == 0
 
 
-def _truncated(data: bytes, rng: np.random.Generator) -> bytes:
-    return data[: rng.integers(len(data))]
+def set_clock_back(bench: Bench, job: Job, rng: np.random.Generator) -> Iterator[str]:
+    """Stop a job, go on three years earlier; then once more with all its files dated in the past and the future."""
+    output = bench.fresh("clock")
+    process = bench.start(job.command(output))
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(rng.uniform(0.3, 0.9) * job.seconds)
+    process.kill()
+    process.wait()
+    _group_ends(process.pid)
+    _, _, *words = job.command(output)
+    done = bench.run([sys.executable, "-c", _YESTERDAY, *words])
+    for path in (*output.rglob("*"), *bench.cache.rglob("*")):
+        moment = time.time() + float(rng.choice([-1, 1])) * _YEARS_SECONDS
+        os.utime(path, (moment, moment), follow_symlinks=False)
+    yield _said_clearly(done) or bench.ends_well(job, output)
 
 
-def _flipped(data: bytes, rng: np.random.Generator) -> bytes:
-    place = int(rng.integers(len(data)))
-    return data[:place] + bytes([data[place] ^ 1 << int(rng.integers(8))]) + data[place + 1 :]
+def _said_clearly(done: subprocess.CompletedProcess[str]) -> str:
+    """What is wrong with the words of a job that was disturbed: nothing if it ended, or said why it did not."""
+    if "Traceback" in done.stderr:
+        print(done.stderr[-1500:])
+        return "traceback"
+    return "" if done.returncode in (0, 1, 2) else "lost"
+
+
+def _on_a_small_disk(folder: Path, size: int, command: list[str], listed: Path) -> list[str]:
+    """A command that runs with a disk of some bytes in place of a folder, and lists afterwards what is on it."""
+    script = 'mount -t tmpfs -o size="$1" none "$2" || exit 99; folder=$2; list=$3; shift 3\n'
+    script += '"$@"; code=$?; ls -AR "$folder" > "$list"; exit $code'
+    user = [] if os.geteuid() == 0 else ["--map-root-user"]
+    return ["unshare", "--mount", *user, "sh", "-c", script, "sh", str(size), str(folder), str(listed), *command]
 
 
 def _group_ends(group: int) -> bool:
-    """Whether all processes that were started with one end within half a minute of it."""
-    for _ in range(60):
+    """Whether all processes that were started with one end within half a minute of it; else they are killed."""
+    for _ in range(2 * SECONDS_TO_END):
         try:
             os.killpg(group, 0)
         except ProcessLookupError:
             return True
         time.sleep(0.5)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)
     return False
 
 
-def _with_full_disk(command: list[str], limit: int) -> bool:
-    """Run a job whose files may not grow beyond a size: whether it ended with clear words."""
-
-    def limited() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
-    done = subprocess.run(command, capture_output=True, text=True, preexec_fn=limited)
-    return done.returncode in (0, 1, 2) and "Traceback" not in done.stderr
-
-
-def _kill_after(command: list[str], seconds: float) -> None:
-    """Start a job, and kill it and its workers after a while, unless it is faster."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-    try:
-        process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+OfOneJob = Callable[[Bench, Job, np.random.Generator], Iterator[str]]

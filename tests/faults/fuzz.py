@@ -6,7 +6,8 @@ is read, so that the parent knows which one brought it down. File i is always th
 
 import contextlib
 import io
-import json
+import os
+import re
 import resource
 import signal
 import sys
@@ -17,35 +18,22 @@ import numpy as np
 import soundfile
 
 from djnet import audio
-from djnet.annotations import AnnotationError, join_short, read_sections
-from djnet.cli.settings import read_settings
 from djnet.constants import SAMPLE_RATE_HZ
 from djnet.errors import UserError
-from djnet.medley.receipt import read_receipt
-from djnet.records import Manifest
+from djnet.medley import analysis
 from djnet.rng import rng_for
-from experiments.configs import read_run
+from tests.faults import readers
 
 MEMORY_BYTES = 4 << 30
 SECONDS_A_FILE = 60  # of the clock: for a machine that is busy
 RATE_HZ = 22_050
 FORMATS = {".wav": "WAV", ".flac": "FLAC", ".ogg": "OGG", ".mp3": "MP3", ".aiff": "AIFF", ".au": "AU", ".w64": "W64"}
-ANNOTATIONS = {
-    ".csv": "start,end,label\n0,12.5,intro\n12.5,40,verse\n40,71.25,chorus\n",
-    ".txt": '0\t1250\t"intro"\n1250\t4000\t"verse A"\n4000\t7125\t"chorus A"\n',
-}
-CUES = {
-    ".cue": 'FILE "a.wav" WAVE\n  TRACK 01 AUDIO\n    TITLE "One"\n    INDEX 01 00:00:00\n  TRACK 02 AUDIO\n'
-    '    TITLE "Two"\n    INDEX 01 01:10:37\n',
-}
-
-CLIP = {"song": "a.wav", "content": "c", "begin": 0.0, "start": 0.5, "end": 9.0, "bpm": 0, "key": "", "beats": [[1, 1]]}
-STATE = {
-    "medley.json": json.dumps({"title": "t", "bars": 2, "peak_db": -1.0, "clips": [CLIP, CLIP], "scores": [0.5]}),
-    "run.json": json.dumps({"run": {"model": "sen"}, "records": "r", "corpus": {"name": "n"}, "finished": True}),
-    "manifest.json": json.dumps({"hash": "", "version": 2, "mean": [0.0], "std": [1.0], "splits": {}}),
-    "settings.toml": '["a.wav"]\nstart = 62.5\nlength = 20\n',
-}
+# What no program that reads a value has thought of.
+WRONG_VALUES = (
+    "", "null", "true", "-1", "0", "1e999", "nan", "-inf", "9" * 400, "9" * 5_000, "[" * 3_000, "[]", "{}", '""', '"x"',
+    '"\\u0000"', '"\\ud800"', "x" * 200_000, "\x00", "\x1b[2J", "\u202e", '"', "'", ",", "\n", "\r", "0x10", "1_000",
+    "\u0661",
+)  # fmt: skip
 
 
 def damaged(data: bytes, rng: np.random.Generator) -> bytes:
@@ -69,6 +57,18 @@ def damaged(data: bytes, rng: np.random.Generator) -> bytes:
     return bytes(raw)
 
 
+def misspelt(data: bytes, rng: np.random.Generator) -> bytes:
+    """A text with one or two of its words and numbers replaced by a wrong value: mostly of a shape that can be read."""
+    for _ in range(rng.integers(1, 3)):
+        words = list(re.finditer(rb'"[^"\n]*"|[-\w.]+|\[\]|\{\}', data))
+        if not words:
+            break
+        word = words[rng.integers(len(words))]
+        wrong = WRONG_VALUES[rng.integers(len(WRONG_VALUES))].encode("utf-8", "surrogatepass")
+        data = data[: word.start()] + wrong + data[word.end() :]
+    return data
+
+
 def _sound(suffix: str, rng: np.random.Generator) -> bytes:
     """A short valid file."""
     buffer = io.BytesIO()
@@ -78,45 +78,35 @@ def _sound(suffix: str, rng: np.random.Generator) -> bytes:
 
 
 def _decode(path: Path) -> None:
-    """What can be probed has as many samples as its probe says, or is an error."""
+    """What can be probed has as many samples as its probe says, or is an error; a medley leaves it out."""
     with contextlib.suppress(audio.AudioError):
         seconds = audio.probe(path).seconds
         samples = audio.load(path)
         if abs(len(samples) / SAMPLE_RATE_HZ - seconds) > 0.001:
             raise AssertionError(f"{path}: {seconds} s by its probe, {len(samples)} samples.")
+    result = analysis._song(str(path), path.parent / "songs", os.getpid())
+    if not isinstance(result, str) or "cannot be analysed" in result:
+        raise AssertionError(f"{path}: {result}")
 
 
 def _read(path: Path) -> None:
-    with contextlib.suppress(AnnotationError):
-        join_short(read_sections(path))
-
-
-def _read_state(path: Path) -> None:
-    """Files that jobs leave for the next one, or that people write for us."""
-    readers: dict[str, Callable[[Path], object]] = {
-        "medley.json": read_receipt,
-        "run.json": read_run,
-        "manifest.json": lambda path: Manifest.read(path.parent),
-        "settings.toml": lambda path: read_settings(path, ["a.wav"]),
-    }
     with contextlib.suppress(UserError):
-        readers[path.name](path)
+        readers.READERS[path.name](path)
 
 
 def run(kind: str, first: int, count: int, folder: Path) -> None:
     """Read `count` files, from number `first` on; anything but the reader's own error ends the process."""
+    read: Callable[[Path], None]
     if kind == "audio":
         valid, read = {f"fuzz{suffix}": _sound(suffix, rng_for(0, "valid", suffix)) for suffix in FORMATS}, _decode
-    elif kind == "state":
-        valid, read = {name: text.encode() for name, text in STATE.items()}, _read_state
     else:
-        texts = ANNOTATIONS if kind == "annotations" else CUES
-        valid, read = {f"fuzz{suffix}": text.encode() for suffix, text in texts.items()}, _read
+        valid, read = {name: text.encode() for name, text in readers.VALID[kind].items()}, _read
     names = list(valid)
     for i in range(first, first + count):
         name = names[i % len(names)]
+        rng = rng_for(0, "fuzz", kind, i)
         path = folder / name
-        path.write_bytes(damaged(valid[name], rng_for(0, "fuzz", kind, i)))
+        path.write_bytes((damaged if kind == "audio" or rng.integers(2) else misspelt)(valid[name], rng))
         print(i, flush=True)
         signal.alarm(SECONDS_A_FILE)  # nobody handles it: it ends the process
         read(path)

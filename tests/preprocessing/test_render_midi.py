@@ -1,3 +1,5 @@
+import contextlib
+
 import mido
 import numpy as np
 import pytest
@@ -5,6 +7,7 @@ import pytest
 from djnet.errors import UserError
 from djnet.puzzles import read_about
 from preprocessing import render_midi
+from tests.faults.fuzz import damaged
 
 
 def _song(path, channels=(0, 9)):
@@ -75,3 +78,16 @@ def test_a_folder_is_rendered_with_several_fonts_and_goes_on(tmp_path, monkeypat
 def test_a_folder_without_notes(tmp_path):
     with pytest.raises(UserError, match="no MIDI files there"):
         render_midi.build(tmp_path, tmp_path / "out", ["x.sf2"], 10)
+
+
+def test_damaged_and_endless_notes_are_named(tmp_path, rng):
+    whole = _song(tmp_path / "a.mid").read_bytes()
+    for _ in range(200):
+        (tmp_path / "b.mid").write_bytes(damaged(whole, rng))
+        with contextlib.suppress(UserError):
+            render_midi.recast(tmp_path / "b.mid", tmp_path / "c.mid")
+    notes = mido.MidiFile()
+    notes.tracks.append(mido.MidiTrack([mido.Message("note_on", time=10**8)]))
+    notes.save(tmp_path / "b.mid")
+    with pytest.raises(UserError, match=r"b\.mid lasts \d+ minutes, 60 are the most"):
+        render_midi.recast(tmp_path / "b.mid", tmp_path / "c.mid")

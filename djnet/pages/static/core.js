@@ -8,25 +8,7 @@ const djnet = (() => {
   const page = JSON.parse(document.getElementById("data").textContent);
   const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-  // ---- elements ----
-
-  // element("button", {class: "x", "aria-label": "y", onclick: f}, "text", child, ...): text is never read as HTML.
-  function element(tag, attributes = {}, ...children) {
-    const made = document.createElement(tag);
-    for (const [name, value] of Object.entries(attributes)) {
-      if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
-      else if (value !== false && value !== null) made.setAttribute(name, value === true ? "" : value);
-    }
-    made.append(...children);
-    return made;
-  }
-
-  function announce(text) {
-    const region = document.getElementById("announcements");
-    region.textContent = "";
-    // A change in the same turn would not be heard.
-    requestAnimationFrame(() => { region.textContent = text; });
-  }
+  const { element, announce } = dom;
 
   // ---- what is kept in the browser ----
 

@@ -51,3 +51,21 @@ def test_songs_and_joins_are_known_by_their_names(tmp_path):
 def test_mistakes_in_a_join_are_said(tmp_path, join, message):
     with pytest.raises(UserError, match=message):
         read(tmp_path, f"[[join]]\n{join}")
+
+
+@pytest.mark.parametrize(
+    ("value", "complaint"),
+    [
+        ("nan", "must be seconds, not nan"),
+        ("inf", "must be seconds, not inf"),
+        ("-1", "must be seconds, not -1"),
+        ("9" * 400, "must be seconds, not 99999999999999999999\\."),
+        ("9" * 5000, "is not TOML"),
+        ("[" * 5000, "is not TOML"),
+    ],
+)
+def test_times_in_settings_are_times(tmp_path, value, complaint):
+    path = tmp_path / "settings.toml"
+    path.write_text(f'["a.wav"]\nstart = {value}\n')
+    with pytest.raises(UserError, match=complaint):
+        read_settings(path, ["a.wav"])

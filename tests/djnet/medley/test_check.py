@@ -39,3 +39,34 @@ def test_steps_peaks_and_silence_are_found(rng):
     assert result.silence == pytest.approx(1.0, abs=0.06) and "silence" in result.warnings[0]
     loud = check.check(Mix(4 * noise[10 * RATE_HZ : 13 * RATE_HZ], [nothing], []))
     assert loud.peak_db > -1 and "true peak" in loud.warnings[0] and not loud.joins
+
+
+def test_a_jump_of_tempo_is_measured_and_double_time_is_none():
+    def beats(bpm: float, start: float) -> np.ndarray:
+        times = start + np.arange(24) * 60 / bpm
+        return np.stack([times, np.arange(24) % 4 + 1], axis=1)
+
+    middle = beats(120, 0.0)[-1, 0]
+    for bpm, wanted in ((120, 0.0), (240, 0.0), (150, 0.25), (90, 1 / 3)):
+        jump = check.tempo_jump(beats(120, 0.0), beats(bpm, middle), join_at(middle, "echo"))
+        assert jump == pytest.approx(wanted, abs=1e-6)
+    assert check.tempo_jump(beats(120, 0.0), np.zeros((0, 2)), join_at(middle, "echo")) == 0.0
+
+
+def test_the_summary_names_the_song_that_spoils_two_joins():
+    smooth, abrupt = check.JoinCheck(None, 0.0), check.JoinCheck(None, 0.0, tempo_jump=0.3)
+    assert check.summary([smooth, smooth], ["a", "b", "c"]) == "2 smooth, 0 abrupt"
+    assert check.summary([smooth, abrupt], ["a", "b", "c"]) == "1 smooth, 1 abrupt"
+    assert check.summary([abrupt, abrupt, smooth], ["a", "b", "c", "d"]).endswith("without 'b' two of them go away")
+
+
+def test_keys_that_clash_are_said():
+    t = np.arange(20 * RATE_HZ) / RATE_HZ
+    chords = [
+        sum(np.sin(2 * np.pi * 220 * 2 ** (tone / 12) * t) for tone in tones) for tones in ((0, 4, 7), (6, 10, 13))
+    ]
+    samples = 0.1 * np.concatenate(chords)[:, None].repeat(2, axis=1).astype(np.float32)
+    nothing = np.zeros((0, 2))
+    near = check.check(Mix(samples[: 20 * RATE_HZ], [nothing] * 2, [join_at(10.0, "overlay")])).joins[0]
+    far = check.check(Mix(samples, [nothing] * 2, [join_at(20.0, "overlay")])).joins[0]
+    assert near.keys is not None and near.keys > 0.9 and not near.warnings and far.warnings == ["the keys clash"]

@@ -159,7 +159,7 @@ def test_one_join_alone_sounds_as_in_the_whole_mix(rng):
     asked = [Asked("blend", 4), Asked("echo")]
     whole_mix = mix.render(segments, asked=asked)
     for i, join in enumerate(whole_mix.joins):
-        samples, placed = mix.render_join(*segments[i : i + 2], asked=asked[i], seconds=3.0)
+        samples, placed = mix.render_join(segments[i], segments[i + 1], asked=asked[i], seconds=3.0)
         assert (placed.kind, placed.bars) == (join.kind, join.bars)
         assert placed.middle - placed.start == pytest.approx(join.middle - join.start, abs=1e-6)
         begin = round((join.start - 3.0) * RATE_HZ)
@@ -186,7 +186,7 @@ def test_clips_are_equally_loud_and_peaks_stay_below_the_limit(rng):
 
 def test_a_spiky_clip_is_limited_and_the_medley_is_as_loud_as_it_should_be(rng):
     segments = [song(rng, 120, gain=0.2), song(rng, 120, gain=0.2, pitch=277), song(rng, 120, gain=0.2)]
-    spiky = 0.2 * segments[1].samples
+    spiky = 0.2 * segments[1].read()
     spiky[:: RATE_HZ // 2] = 0.9  # 24 dB above the rest
     made = mix.render([segments[0], replace(segments[1], samples=spiky), segments[2]])
     assert 20 * np.log10(true_peak(made.samples, RATE_HZ)) < -1.0 and made.limited_db > 6
@@ -200,8 +200,8 @@ def test_a_spiky_clip_is_limited_and_the_medley_is_as_loud_as_it_should_be(rng):
 @pytest.mark.parametrize("bpm", [120, 124, 150])
 def test_a_clip_that_is_quiet_at_its_edges_makes_no_step(rng, bpm):
     segments = [song(rng, bpm, bars=8), song(rng, 120, bars=8, pitch=277), song(rng, bpm, bars=8)]
-    swell = np.interp(np.linspace(0, 1, len(segments[1].samples)), [0, 0.3, 0.5, 0.6, 1], [0.3, 0.4, 1, 0.5, 0.2])
-    made = mix.render([segments[0], replace(segments[1], samples=segments[1].samples * swell), segments[2]])
+    swell = np.interp(np.linspace(0, 1, len(segments[1].read())), [0, 0.3, 0.5, 0.6, 1], [0.3, 0.4, 1, 0.5, 0.2])
+    made = mix.render([segments[0], replace(segments[1], samples=segments[1].read() * swell), segments[2]])
     for join in made.joins:
         before, after = ((join.start - 6, join.start), (join.end, join.end + 6))
         sides = [
@@ -222,7 +222,7 @@ def test_lows_change_places_instead_of_adding_up(rng):
 def test_a_recording_whose_zero_lies_elsewhere_does_not_thump_at_a_cut(rng):
     segments = [song(rng, 120), song(rng, 150, pitch=277)]
     plain = mix.render(segments).samples
-    moved = mix.render([segments[0], replace(segments[1], samples=segments[1].samples - 0.4)]).samples
+    moved = mix.render([segments[0], replace(segments[1], samples=segments[1].read() - 0.4)]).samples
     np.testing.assert_allclose(moved, plain, atol=0.01)
 
 
@@ -263,7 +263,7 @@ def test_any_clips_make_a_mix_whose_segments_follow_each_other(kinds, bars):
 def test_a_clip_may_begin_where_its_samples_begin_or_a_little_before(rng):
     for start in (0.0, -0.002):
         one = song(rng, 120, bars=3)
-        other = Segment(one.samples[4410:], start, one.end - 0.1 + start, one.beats - [0.1 - start, 0.0])
+        other = Segment(one.read()[4410:], start, one.end - 0.1 + start, one.beats - [0.1 - start, 0.0])
         (join,) = mix.render([song(rng, 90, bars=3), other], bars=0).joins
         assert join.kind == "cut" and join.end > join.start
 
@@ -285,3 +285,14 @@ def test_the_ends_of_a_mix_are_soft(rng):
     assert level[:5].max() < 0.2 * usual and level[-RATE_HZ // 50 :].max() < 0.2 * usual
     assert 0.5 * usual < np.median(level[-RATE_HZ - 500 : -RATE_HZ + 500]) < 0.9 * usual  # half of the fade is over
     assert np.median(level[400:900]) > 0.8 * usual
+
+
+def test_a_long_mix_is_kept_in_a_file_and_sounds_the_same(rng, tmp_path, monkeypatch):
+    segments = [song(rng, 120, bars=3), song(rng, 150, bars=3, pitch=277)]
+    there = mix.render(segments).samples
+    monkeypatch.setattr(mix, "_IN_MEMORY_SECONDS", 1.0)
+    monkeypatch.setattr(mix, "_BLOCK_FRAMES", 50_000)
+    lazy = [replace(segment, samples=segment.read) for segment in segments]
+    made = mix.render(lazy, folder=tmp_path).samples
+    assert isinstance(made, np.memmap) and not list(tmp_path.iterdir())
+    np.testing.assert_array_equal(made, there)

@@ -115,7 +115,7 @@ def test_candidates_are_phrases_on_downbeats(song):
         assert len(parts) == (3 if phrase < 32 else 1)
         for part in parts:
             assert part.bars == phrase and part.start in part.song.bars and part.end in part.song.bars
-            assert len(Segment(np.zeros(0), part.start, part.end, part.beats).downbeats) == phrase + 1
+            assert len(Segment(np.zeros(0), part.start, part.end, part.beats).ending) == phrase + 1
     (chosen,) = candidates(song("a"), 16.0, 3, start=21.0, length=9.0)
     assert chosen.start == pytest.approx(20.25) and chosen.bars in (4, 5)
     with pytest.raises(UserError, match="lies outside the song"):

@@ -38,6 +38,10 @@ RECEIPT = {"title": "", "bars": 2, "peak_db": -1.0, "clips": [CLIP, CLIP], "scor
         ({"asked": [{}, {}]}, "asked must have"),
         ({"asked": [{"transition": "jump"}]}, "asked must have"),
         ({"asked": [{"bars": 99}]}, "asked must have"),
+        ({"bars": 10**9}, "do not fit together"),
+        ({"peak_db": 300.0}, "do not fit together"),
+        ({"clips": [CLIP | {"end": 10**400}, CLIP]}, r"clips\[0\].end is not a number"),
+        ({"clips": [CLIP | {"song": "a\0.wav"}, CLIP]}, "do not fit together"),
     ],
 )
 def test_a_receipt_of_the_wrong_shape_is_refused_by_its_place(tmp_path, change, message):

@@ -18,7 +18,14 @@ def every_choice(scores: np.ndarray, drop: int = 0):
 
 @pytest.mark.parametrize(
     "rules",
-    [Constraints(), Constraints(first=2), Constraints(first=1, last=0, before=((3, 2),)), Constraints(last=3, drop=1)],
+    [
+        Constraints(),
+        Constraints(first=2),
+        Constraints(first=1, last=0, before=((3, 2),)),
+        Constraints(last=3, drop=1),
+        Constraints(last=1, together=((0, 2),)),
+        Constraints(together=((3, 1), (1, 0))),
+    ],
 )
 def test_order_and_parts_are_the_best_of_all(rng, rules):
     scores = rng.random((4, 3, 4, 3))
@@ -30,6 +37,12 @@ def test_order_and_parts_are_the_best_of_all(rng, rules):
     second = second_best(scores, chosen, rules)
     others = [value for value, order in allowed if order != chosen.order]
     assert (second.value if second else -np.inf) == pytest.approx(max(others, default=-np.inf))
+
+
+@pytest.mark.parametrize("rules", [Constraints(first=2, together=((0, 2),)), Constraints(together=((0, 1), (1, 0)))])
+def test_neighbours_that_no_order_allows_are_an_error(rng, rules):
+    with pytest.raises(ValueError, match=r"forbid it|circle|No order"):
+        solve(rng.random((4, 1, 4, 1)), rules)
 
 
 def test_choosing_parts_never_loses_against_one_part(rng):

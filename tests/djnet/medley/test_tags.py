@@ -17,11 +17,13 @@ def test_titles_and_chapters_are_right_in_every_script(tmp_path, rng, ending):
     for _ in range(2):
         audio.write(path, samples, 44_100, "plain", "nothing")
         before = soundfile.read(path)[0]
-        tags.write(path, "F\u00eate \u97f3\u697d", CHAPTERS)
+        tags.write(path, "F\u00eate \u97f3\u697d", CHAPTERS, ["Bj\u00f6rk", "\u6771"])
         np.testing.assert_array_equal(soundfile.read(path)[0], before)
         copies.append(path.read_bytes())
     assert copies[0] == copies[1] and list(tmp_path.iterdir()) == [path]
     file = mutagen.File(path)
+    artists = file.tags["TPE1"].text if ending in ("mp3", "wav") else file["artist"]
+    assert artists == ["Bj\u00f6rk", "\u6771"]
     if ending in ("mp3", "wav"):
         assert file.tags["TIT2"].text == ["F\u00eate \u97f3\u697d"]
         chapters = sorted(file.tags.getall("CHAP"), key=lambda frame: frame.start_time)

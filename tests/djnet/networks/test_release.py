@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.special
@@ -25,16 +27,22 @@ WEIGHTS = {
 EPSILON = 1e-3  # of TensorFlow 1's batch normalisation, unless it is told another
 
 
-@pytest.fixture(scope="module")
-def variables() -> dict[str, np.ndarray]:
+def random_variables() -> dict[str, np.ndarray]:
     rng = np.random.default_rng(1)
-    values = {"global_step": np.array(7.0, np.float32)}  # what else a checkpoint holds does not matter
+    values: dict[str, np.ndarray] = {
+        "global_step": np.array(7.0, np.float32)
+    }  # what else a checkpoint holds does not matter
     for name, shape in WEIGHTS.items():
         values[f"{name}/weights"] = rng.normal(0, np.sqrt(2 / np.prod(shape[:-1])), shape)
         for kind, low, high in (("gamma", 0.5, 1.5), ("beta", -0.2, 0.2), ("moving_mean", -0.2, 0.2)):
             values[f"{name}/BatchNorm/{kind}"] = rng.uniform(low, high, shape[-1])
         values[f"{name}/BatchNorm/moving_variance"] = rng.uniform(0.5, 1.5, shape[-1])
     return {name: np.asarray(value, np.float32) for name, value in values.items()}
+
+
+@pytest.fixture(scope="module")
+def variables():
+    return random_variables()
 
 
 def write(folder, variables):
@@ -71,7 +79,8 @@ class PlainNumpy:
         rows, columns = kernel.shape[:2]
         sides = [(n - 1) // 2 for n in (rows, 1 if name.startswith("cnn") else columns)]
         padding = [(sides[0], rows - 1 - sides[0]), (sides[1], 0 if name.startswith("cnn") else columns - 1 - sides[1])]
-        windows = np.lib.stride_tricks.sliding_window_view(np.pad(x, [*padding, (0, 0)]), (rows, columns), (0, 1))
+        padded: Any = np.pad(x, [*padding, (0, 0)])
+        windows = np.lib.stride_tricks.sliding_window_view(padded, (rows, columns), (0, 1))  # type: ignore[call-overload]
         return np.maximum(self.normalised(name, np.einsum("hwcrs,rscf->hwf", windows, kernel, optimize=True)), 0)
 
     def embedded(self, mel):
