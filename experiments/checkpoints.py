@@ -38,6 +38,7 @@ class Progress:
     step: int = 0
     best_score: float = -1.0
     best_epoch: int = -1
+    improved_epoch: int = -1  # the last one that was better than all before, and not only as good
     loss_sum: float = 0.0
     right_sum: float = 0.0
 

@@ -191,6 +191,8 @@ def _fit(
             "pairs_per_second": round(pairs / (time.monotonic() - began), 1),
         }
         # Of equal epochs the later one is taken: a small validation split is soon saturated while training still helps.
+        if score["global_accuracy"] > progress.best_score:
+            progress.improved_epoch = progress.epoch
         if is_better := score["global_accuracy"] >= progress.best_score:
             progress.best_score, progress.best_epoch = score["global_accuracy"], progress.epoch
         progress.epoch += 1
@@ -344,7 +346,7 @@ def check_memory(run: Run) -> None:
 
 
 def _is_done(run: Run, progress: Progress) -> bool:
-    return bool(run.patience) and progress.epoch - 1 - progress.best_epoch >= run.patience
+    return bool(run.patience) and progress.epoch - 1 - progress.improved_epoch >= run.patience
 
 
 def clips_of(run: Run, manifest: Manifest, split: str) -> int:

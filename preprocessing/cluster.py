@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any
 
-from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky import ProcessPoolExecutor
 
 from djnet.errors import UserError
 from djnet.processes import end_with
@@ -55,7 +55,8 @@ def _local(workers: int) -> Engine:
 
     def run(function: Callable[..., Any], items: Iterable[tuple]) -> Iterator[Any]:
         threads = str(max(1, (os.cpu_count() or 1) // workers))
-        pool = get_reusable_executor(
+        # Not loky's reusable pool: joblib.Parallel would take it for its own.
+        pool = ProcessPoolExecutor(
             workers, env=dict.fromkeys(_THREAD_LIMITS, threads), initializer=end_with, initargs=(os.getpid(),)
         )
         try:
@@ -63,6 +64,7 @@ def _local(workers: int) -> Engine:
         except BaseException:  # nobody waits for the rest
             pool.shutdown(kill_workers=True)
             raise
+        pool.shutdown()
 
     return run
 

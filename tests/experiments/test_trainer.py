@@ -289,7 +289,7 @@ def test_every_row_of_every_table_has_an_experiment():
     assert {"table4/fixed", "table4/downbeat"} <= names
     assert {f"table5/{name}" for name in ABLATIONS} <= names
     assert {"two_matrices/fixed", "two_matrices/downbeat"} <= names
-    assert len({run.name for run in EXPERIMENTS.values()}) == 23
+    assert len({run.name for run in EXPERIMENTS.values()}) == 24
     assert experiment("table5/stride2", ablation={"dropout": 0.1}).ablation == {"stride": 2, "dropout": 0.1}
     with pytest.raises(ValueError, match="Unknown experiment 'table9/sen'"):
         experiment("table9/sen")
