@@ -21,7 +21,7 @@ from djnet.medley.transitions import RATE_HZ
 from djnet.records import quantised
 
 
-def known_song(path, probe, samples, fine) -> Song:
+def known_song(path, probe, samples, fine, coarse) -> Song:
     """A song whose beats stand beside it, or which has none; in place of the tracker."""
     file = Path(path).with_name(Path(path).stem + ".beats.csv")
     beats = np.loadtxt(file, delimiter=",", skiprows=1) if file.exists() else np.zeros((0, 2))
