@@ -141,8 +141,9 @@ def _grouped(rows: Iterable[Row], key: Callable[[Row], Any]) -> dict[Any, list[R
 
 
 def _played(rows: Iterable[Row]) -> list[Row]:
-    """The rows with a result, their protocols by today's names."""
-    return [row | {"protocol": OLD_PROTOCOLS.get(row["protocol"], row["protocol"])} for row in rows if row["global"]]
+    """The rows with a result, their protocols by today's names, `centred` first."""
+    named = [row | {"protocol": OLD_PROTOCOLS.get(row["protocol"], row["protocol"])} for row in rows if row["global"]]
+    return sorted(named, key=lambda row: PROTOCOLS.index(row["protocol"]))
 
 
 def _ours(row: Row | None, prefix: str = "") -> str:
