@@ -85,7 +85,8 @@ def boundary_table(rows: list[Row]) -> list[str]:
     lines = []
     for setting, here in _grouped(played, _setting).items():
         cells = []
-        for (method, seed, _), same in _grouped(here, lambda row: (_method(row), row["seed"], row.get("run"))).items():
+        kinds = _grouped(here, lambda row: (_trained(row), row["seed"], row.get("run")))
+        for (method, seed, _), same in kinds.items():
             by_gap = {row["gap"] or "0": row for row in same}
             name = method if seed in ("", "0") else f"{method}, seed {seed}"
             cells.append([name, *(_ours(by_gap.get(gap)) for gap in gaps)])
@@ -138,6 +139,11 @@ def _grouped(rows: Iterable[Row], key: Callable[[Row], Any]) -> dict[Any, list[R
     for row in rows:
         groups.setdefault(key(row), []).append(row)
     return groups
+
+
+def _trained(row: Row) -> str:
+    """A method, and where it was cut in training if not at equal cuts."""
+    return _method(row) + (", at downbeats" if row["segmentation"] == "downbeat" and row["seed"] else "")
 
 
 def _played(rows: Iterable[Row]) -> list[Row]:
