@@ -1,7 +1,8 @@
 // The studio's server: what it says of the project, and what it is asked to do, one thing after the other.
 export const server = { state: null, onchange: () => {}, onerror: () => {} };
 
-let last = Promise.resolve();
+let begin; // called with the first state: until then requests wait
+let last = new Promise((resolve) => { begin = resolve; });
 
 async function answer(request) {
   let response;
@@ -24,6 +25,7 @@ function take({ reasons, error, ...state }) {
   if (text === seen || (server.state && state.revision < server.state.revision)) return;
   seen = text;
   server.state = state;
+  begin();
   server.onchange();
 }
 

@@ -179,6 +179,7 @@ function songRow(entry, inside) {
 }
 
 function drawSongs() {
+  if (!server.state) return;
   const { songs: entries, plan } = server.state;
   const inside = new Set(plan.clips.map((clip) => clip.song));
   by("songs").replaceChildren(...entries.map((entry) => songRow(entry, inside)));
@@ -277,7 +278,7 @@ function drawExport(now) {
 
 by("export").addEventListener("click", () => {
   stop();
-  by("name").value = server.state.plan.title;
+  by("name").value = by("title").value;
   by("dialog").showModal();
 });
 by("write").addEventListener("click", () => {

@@ -43,6 +43,16 @@ def _await_order(page, order: list[str]) -> None:
     _await(page, script, ",".join(order))
 
 
+def test_files_that_come_before_the_first_answer_of_the_server(address, watched, music):
+    page = watched("about:blank")
+    page.route("**/token/state", lambda route: None)  # held until unroute
+    page.goto(address)
+    _await(page, "() => document.readyState === 'complete'")
+    page.set_input_files("#files", list(music.glob("*.flac"))[:1])
+    page.unroute("**/token/state")
+    page.wait_for_selector("#songs .file", timeout=SLOW_MS)
+
+
 def test_from_an_empty_project_to_an_exported_medley(address, watched, music, tmp_path, monkeypatch):
     names = {path.name: path for path in music.glob("*.flac")}
     monkeypatch.setattr(  # uploads have no beats beside them
