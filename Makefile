@@ -25,7 +25,7 @@ SOURCES   := setup.py djnet preprocessing experiments tests benchmarks
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help install medley studio report preprocess inspect train evaluate figures study mixes rwc render reproduce docs-tables \
-  readme-tables weights test lint browser verify licences verify-downbeats stress mutants bench clean
+  readme-tables weights test lint browser verify app licences verify-downbeats stress mutants bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^## /{printf "\n%s\n", substr($$0, 4)} /^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' Makefile
@@ -114,9 +114,13 @@ browser: ## install Chromium (as root, with apt-get) and axe-core (with npm) for
 	@npm install --silent --no-save --no-package-lock $(AXE) >/dev/null 2>&1 || \
 	  echo "No axe-core here (it comes with npm): the tests for barriers will be skipped"
 
-verify: $(INSTALLED) ## run the slow tests on real music, install the wheel, write RESULTS/sbom.json
+verify: $(INSTALLED) ## run the slow tests on real music and the notebook, install the wheel, write RESULTS/sbom.json
+	@$(PIP) --no-build-isolation --editable '.[notebook]'
 	@mkdir -p "$(RESULTS)" && $(BIN)/python -m experiments.licences --sbom > "$(RESULTS)/sbom.json"
 	@$(BIN)/python -m pytest -m verify $(FLAGS)
+
+app: ## install the app alone with the steps of the Dockerfile, into .venv-app, and make a medley with it
+	@PYTHON="$(PYTHON)" sh tests/app.sh .venv-app
 
 licences: $(INSTALLED) ## write docs/licences.md from what the installed packages say
 	@$(BIN)/python -m experiments.licences

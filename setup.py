@@ -59,6 +59,8 @@ setup(
         "formats": ["av>=14.0,<19"],
         # djnet studio, in the browser.
         "studio": ["starlette>=0.40", "uvicorn>=0.30"],
+        # docs/tour.ipynb without a browser, for its test.
+        "notebook": ["ipykernel>=6.29", "nbclient>=0.10"],
         # Optional: preprocessing on a cluster, and music and records in object storage.
         "dask": ["distributed>=2024.8"],
         "ray": ["ray>=2.40"],
