@@ -5,6 +5,7 @@ loudness where two meet: a quiet ending comes up while the loud beginning that f
 than needed. All gains are solved for together, because a clip that gives way at one join must stay as loud as the rest.
 """
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -74,10 +75,10 @@ def true_peak(samples: np.ndarray, rate: int) -> float:
 
 def _peaks(samples: np.ndarray) -> np.ndarray:
     """The highest absolute value around each sample, also between samples: [N, C] -> float32 [N]."""
-    fine = np.abs(soxr.resample(samples, 1, 4)).max(axis=1)
-    fine = np.pad(fine, (2, 2))[: 4 * len(samples) + 4]
-    fine = np.pad(fine, (0, 4 * len(samples) + 4 - len(fine)))
-    return np.maximum(fine[:-4].reshape(-1, 4).max(axis=1), fine[4:].reshape(-1, 4).max(axis=1)).astype(np.float32)
+    fine = functools.reduce(np.maximum, np.abs(soxr.resample(samples, 1, 4)).T)
+    fine = np.pad(fine, (2, max(0, 4 * len(samples) + 2 - len(fine))))[: 4 * len(samples) + 4]
+    four = functools.reduce(np.maximum, (fine[i::4] for i in range(4)))  # much faster than a maximum over a short axis
+    return np.maximum(four[:-1], four[1:]).astype(np.float32)
 
 
 def _peak(samples: np.ndarray) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 from djnet.medley.fades import equal_power, fade, lows, repeated
 from djnet.medley.loudness import ClipLoudness, Span, blocks_of, equal_gains, limit
 from djnet.medley.stretch import stretched
-from djnet.medley.transitions import RATE_HZ, Asked, Join, Segment, lay_out
+from djnet.medley.transitions import RATE_HZ, Asked, Join, Segment, TimeMap, lay_out
 
 LOUDNESS_LUFS = -14.0
 PEAK_DB = -1.1  # true peak, a little below the -1 dB that is promised
@@ -21,6 +21,7 @@ LOSSY_PEAK_DB = -2.5  # lossy encoders overshoot
 
 _FADE_IN_SECONDS, _FADE_OUT_SECONDS = 0.005, 2.0  # of the whole mix
 _SUBSONIC_HZ = 10.0  # lower frequencies are not music, and would thump at a join
+_CONTEXT_SECONDS = 0.5  # around what is heard of a segment, for filters and stretching
 _LIMITER_PASSES = 3
 _EQUAL_DB = 0.1  # smaller gains are not worth another pass
 _BLOCK_FRAMES = 1 << 20
@@ -60,7 +61,18 @@ def render(
     """
     if not segments:
         raise ValueError("A mix needs at least one clip.")
-    maps, joins = lay_out(segments, bars, asked)
+    return _rendered(segments, *lay_out(segments, bars, asked), peak_db, folder, done)
+
+
+def _rendered(
+    segments: Sequence[Segment],
+    maps: Sequence[TimeMap],
+    joins: list[Join],
+    peak_db: float,
+    folder: Path | None = None,
+    done: Callable[[], object] = lambda: None,
+) -> Mix:
+    """Mix segments that are laid out; for the others see `render`."""
     clips = []
     for segment, time_map, spans in zip(segments, maps, _spans(joins, maps[-1][1][-1]), strict=True):
         times, blocks = blocks_of(_stereo(segment.read()), RATE_HZ)
@@ -107,15 +119,36 @@ def render_join(
     before, after: the two segments, whole
     bars: how long a blend lasts at most
     asked: the transition and its bars, if somebody asked for them
-    seconds: how much is heard on each side of the join
+    seconds: how much is heard on each side of the join, if the segments are that long
     peak_db: the limiter keeps the true peak below it
     """
-    made = render([before, after], bars, peak_db, [asked])
-    (join,) = made.joins
-    first, last = max(0, _frames(join.start - seconds)), _frames(join.end + seconds)
-    moved = {name: getattr(join, name) - first / RATE_HZ for name in ("start", "middle", "end")}
-    repeats = tuple(time - first / RATE_HZ for time in join.repeats)
-    return made.samples[first:last], replace(join, repeats=repeats, **moved)
+    maps, (join,) = lay_out([before, after], bars, [asked])
+    begin = max(0, _frames(join.start - max(seconds, join.looped) - _FADE_IN_SECONDS)) / RATE_HZ
+    end = min(maps[1][1][-1], join.end + seconds + _FADE_OUT_SECONDS)
+    pieces = [_within(*one, begin, end) for one in zip((before, after), maps, strict=True)]
+    join = _earlier(join, begin)
+    made = _rendered([piece for piece, _ in pieces], [time_map for _, time_map in pieces], [join], peak_db)
+    first = max(0, _frames(join.start - seconds))
+    return made.samples[first : _frames(join.end + seconds)], _earlier(join, first / RATE_HZ)
+
+
+def _earlier(join: Join, seconds: float) -> Join:
+    """A join where the mix begins some seconds later."""
+    moved = {name: getattr(join, name) - seconds for name in ("start", "middle", "end")}
+    return replace(join, repeats=tuple(time - seconds for time in join.repeats), **moved)
+
+
+def _within(segment: Segment, time_map: TimeMap, begin: float, end: float) -> tuple[Segment, TimeMap]:
+    """What of a segment plays between two times of the mix, and where, from the first of them on."""
+    source, target = time_map
+    first, last = max(begin, target[0]), min(end, target[-1])
+    times = np.concatenate([[first], target[(target > first) & (target < last)], [last]])
+    source = np.interp(times, target, source)
+    skipped = max(0, _frames(source[0] - _CONTEXT_SECONDS))
+    samples = _stereo(segment.read())[skipped : _frames(source[-1] + _CONTEXT_SECONDS)]
+    source = source - skipped / RATE_HZ
+    beats = segment.beats - [skipped / RATE_HZ, 0]
+    return Segment(samples, source[0], source[-1], beats), (source, times - begin)
 
 
 def _stereo(samples: np.ndarray) -> np.ndarray:

@@ -164,7 +164,8 @@ def test_one_join_alone_sounds_as_in_the_whole_mix(rng):
         assert placed.middle - placed.start == pytest.approx(join.middle - join.start, abs=1e-6)
         begin = round((join.start - 3.0) * RATE_HZ)
         there = whole_mix.samples[begin : begin + len(samples)]
-        assert len(samples) == len(there) and np.abs(samples - there).max() < 0.05 * np.abs(there).max()
+        assert len(samples) == len(there)
+        assert np.abs(samples - there).max() < 0.12 * np.abs(there).max()  # gains that differ by less than 1 dB
 
 
 def test_without_beats_there_is_a_long_overlay(rng):
