@@ -13,7 +13,7 @@ import os
 import shutil
 import signal
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import hypothesis
@@ -204,7 +204,7 @@ class QuickFirst:
         if self.seconds.exists():
             before = json.loads(self.seconds.read_text())
             items.sort(key=lambda item: before.get(item.nodeid, 0.0))
-        self.taken: Counter[str] = Counter()
+        self.taken: defaultdict[str, float] = defaultdict(float)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.taken[report.nodeid] += report.duration  # with what was set up for it
