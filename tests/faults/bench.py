@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -133,9 +134,10 @@ def _lasting(path: Path) -> Any:
     data = path.read_bytes()
     if path.name == "history.csv":
         return pd.read_csv(io.BytesIO(data)).drop(columns="pairs_per_second").to_csv()
-    if path.suffix == ".keras":  # a zip, with the time of day in one of its parts
+    if path.suffix == ".keras":  # a zip, with the time of day in one of its parts and places in memory in another
         with zipfile.ZipFile(path) as parts:
-            return {name: parts.read(name) for name in parts.namelist() if name != "metadata.json"}
+            read = {name: parts.read(name) for name in parts.namelist() if name != "metadata.json"}
+        return {name: re.sub(rb'"shared_object_id": \d+', b"", part) for name, part in read.items()}
     if path.name == "medley.json":
         return data.replace(str(path.parent).encode(), b"")
     return data

@@ -128,7 +128,7 @@ def _verdict(address: urllib.parse.SplitResult, request: Request, rng: np.random
     status = _answer(address, request)
     if status in request.allowed:
         return "survived"
-    print(f"studio: {status} for {request}"[:1_000])
+    print(f"studio: {status} for {request}"[:300])
     return "traceback" if status == 500 else "lost"
 
 
