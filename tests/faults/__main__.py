@@ -103,10 +103,11 @@ def main(minutes: float, only: str, output: Path | None) -> int:
             while outcomes.total() < math.ceil(goal * minutes / 10):
                 outcomes.update(fault(rng_for(0, "stress", name, turn)))
                 turn += 1
-            rows.append(_row(name, outcomes, time.monotonic() - began) | facts)
-            print(", ".join(f"{key}: {value}" for key, value in rows[-1].items()), flush=True)
-            if output is not None:
-                replace_rows(output, rows[-1:])
+                row = _row(name, outcomes, time.monotonic() - began) | facts
+                print(", ".join(f"{key}: {value}" for key, value in row.items()), flush=True)
+                if output is not None:
+                    replace_rows(output, [row])
+            rows.append(row)
     totals = {name: sum(row[name] for row in rows) for name in ("injected", "survived", *WRONG)}
     print(", ".join(f"{name}: {count}" for name, count in totals.items()))
     return totals["injected"] - totals["survived"]
