@@ -132,8 +132,8 @@ verify-downbeats: $(INSTALLED) ## compare our downbeats with madmom's on rendere
 stress: $(INSTALLED) ## kill jobs, fill the disk and damage files for about MINUTES=10, into RESULTS/stress.csv
 	@$(BIN)/python -m tests.faults $(MINUTES) --output="$(RESULTS)/stress.csv" $(FLAGS)
 
-mutants: $(INSTALLED) ## change the program line by line and name the changes that no test notices
-	@$(BIN)/python -m tests.mutants $(FLAGS)
+mutants: $(INSTALLED) ## change the program line by line and name the changes that no test notices, into RESULTS/mutants.csv
+	@$(BIN)/python -m tests.mutants --output="$(RESULTS)/mutants.csv" $(FLAGS)
 
 bench: $(INSTALLED) ## measure speed as ratios against plain implementations, into RESULTS/speed.csv
 	@$(BIN)/python -m benchmarks --output="$(RESULTS)" $(FLAGS)

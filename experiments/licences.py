@@ -25,7 +25,12 @@ djnet itself: Apache-2.0. This page is written by `make licences` from what the 
 passed on for non-commercial purposes only, with the names of their authors and under the same licence. madmom's code is
 BSD. The recordings of the free corpora have licences of their own, in `djnet/corpora/free.csv`.
 """
-_EXTRAS = {"": "The app (`pip install .`)", "formats": "More formats (`.[formats]`)", "train": "Training (`.[train]`)"}
+_EXTRAS = {
+    "": "The app (`pip install .`)",
+    "formats": "More formats (`.[formats]`)",
+    "studio": "The studio (`.[studio]`)",
+    "train": "Training (`.[train]`)",
+}
 
 
 def needed(name: str, extra: str = "") -> Iterator[str]:

@@ -1,21 +1,28 @@
 """Change one line of the program at a time and see whether a test notices: `make mutants`, or
 
-    python -m tests.mutants [word]        only mutants with that word in their file or line
+    python -m tests.mutants [word] [--output=mutants.csv]        only files with that word in their name
 
-Works on a copy of the sources, and runs only the tests of the module that was changed. A mutant that no test notices is
-printed; the exit code says whether there are any.
+Works on a copy of the sources, and runs only the tests of the module that was changed, the quickest first. A mutant
+that no test notices is printed; the exit code says whether there are any. The table has a row for each file.
 """
 
+import argparse
 import importlib
+import json
 import os
 import shutil
 import signal
 import sys
+from collections import Counter, defaultdict
 from pathlib import Path
 
+import hypothesis
+import pytest
 from tqdm import tqdm
 
 from djnet.files import temporary_folder
+from experiments.checkpoints import commit
+from tests.tables import replace_rows
 
 ROOT = Path(__file__).parent.parent
 SOURCES = ("djnet", "experiments", "preprocessing", "tests")
@@ -182,6 +189,31 @@ MUTANTS: dict[str, tuple[str, list[tuple[str, str]]]] = {
 EQUIVALENT: dict[tuple[str, str], str] = {}
 
 
+class QuickFirst:
+    """Plugin of pytest: tests that were quick the last time come first, and a failing example is not made smaller."""
+
+    def __init__(self, seconds: Path):
+        self.seconds = seconds
+
+    def pytest_configure(self) -> None:
+        phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
+        hypothesis.settings.register_profile("mutants", hypothesis.settings.get_profile("djnet"), phases=phases)
+        hypothesis.settings.load_profile("mutants")
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        if self.seconds.exists():
+            before = json.loads(self.seconds.read_text())
+            items.sort(key=lambda item: before.get(item.nodeid, 0.0))
+        self.taken: defaultdict[str, float] = defaultdict(float)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.taken[report.nodeid] += report.duration  # with what was set up for it
+
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        if exitstatus == 0:
+            self.seconds.write_text(json.dumps(self.taken))
+
+
 def passes(folder: Path, tests: str) -> bool:
     """Whether tests pass on a copy of the sources, in a process that has only what was imported up to here."""
     child = os.fork()
@@ -194,53 +226,62 @@ def passes(folder: Path, tests: str) -> bool:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 1)
         os.dup2(nowhere, 2)
-        import pytest
-
         words = ["-q", "-x", "--no-header", "-p", "no:cacheprovider", "--hypothesis-seed=0", *tests.split()]
-        os._exit(int(pytest.main(words)))
+        os._exit(int(pytest.main(words, plugins=[QuickFirst(folder / f"{Path(tests).stem}.json")])))
     return os.waitpid(child, 0)[1] == 0
 
 
-def survives(folder: Path, file: str, tests: str, old: str, new: str) -> bool:
-    """Whether all tests pass with one line changed."""
+def outcome(folder: Path, file: str, tests: str, old: str, new: str) -> str:
+    """What becomes of a mutant: "killed" by a test, "equivalent", or "survived"."""
     path = folder / file
     text = path.read_text(encoding="utf-8")
     if text.count(old) != 1:
         sys.exit(f"{file}: {old!r} occurs {text.count(old)} times; bring tests/mutants.py up to date.")
     path.write_text(text.replace(old, new), encoding="utf-8")
-    passed = passes(folder, tests)
+    noticed = not passes(folder, tests)
     path.write_text(text, encoding="utf-8")
-    return passed
+    return "killed" if noticed else "equivalent" if (file, new) in EQUIVALENT else "survived"
 
 
-def main(word: str = "") -> int:
+def copied(folder: Path) -> None:
+    """Copy the sources: they themselves are never changed."""
+    for source in map(ROOT.joinpath, (*SOURCES, "pyproject.toml")):
+        if source.is_dir():
+            shutil.copytree(source, folder / source.name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, folder)
+
+
+def main(word: str, output: Path | None) -> int:
     """Try all mutants: -> how many of those that are not equivalent survived."""
-    chosen = [
-        (file, tests, old, new)
-        for file, (tests, lines) in MUTANTS.items()
-        for old, new in lines
-        if word in f"{file} {old}"
-    ]
-    survivors = 0
-    for package in ("numpy", "scipy.signal", "pandas", "hypothesis", "librosa", "tensorflow", "keras"):  # once for all
+    together: Counter[str] = Counter()
+    at = commit()
+    for package in ("numpy", "scipy.signal", "pandas", "librosa", "tensorflow", "keras"):  # once for all
         importlib.import_module(package)
-    with temporary_folder() as folder:  # the sources themselves are never changed
-        for source in map(ROOT.joinpath, (*SOURCES, "pyproject.toml")):
-            if source.is_dir():
-                shutil.copytree(source, folder / source.name, ignore=shutil.ignore_patterns("__pycache__"))
-            else:
-                shutil.copy(source, folder)
-        for tests in dict.fromkeys(tests for _, tests, _, _ in chosen):
+    with temporary_folder() as folder:
+        copied(folder)
+        for file, (tests, lines) in MUTANTS.items():
+            if word not in file:
+                continue
             if not passes(folder, tests):
                 sys.exit(f"{tests} fails without a mutant already, or takes more than {LIMIT_SECONDS} s.")
-        for file, tests, old, new in tqdm(chosen, unit="mutant"):
-            if survives(folder, file, tests, old, new):
-                reason = EQUIVALENT.get((file, new), "")
-                survivors += not reason
-                tqdm.write(f"{'Equivalent' if reason else 'SURVIVED'}: {file}: {old} -> {new} {reason}")
-    print(f"{len(chosen)} mutants, {survivors} survived that a test should notice.")
-    return survivors
+            outcomes: Counter[str] = Counter()
+            for old, new in tqdm(lines, desc=file, unit="mutant"):
+                became = outcome(folder, file, tests, old, new)
+                outcomes[became] += 1
+                if became != "killed":
+                    tqdm.write(f"{became}: {file}: {old} -> {new} {EQUIVALENT.get((file, new), '')}")
+            together += outcomes
+            if output is not None:
+                counts = {name: outcomes[name] for name in ("killed", "equivalent", "survived")}
+                replace_rows(output, [{"file": file, "mutants": outcomes.total(), **counts, "commit": at}])
+    print(f"{together.total()} mutants: {together['killed']} killed, {together['equivalent']} equivalent.")
+    return together["survived"]
 
 
 if __name__ == "__main__":
-    sys.exit(min(main(*sys.argv[1:2]), 1))
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser.add_argument("word", nargs="?", default="", help="only files with that word in their name")
+    parser.add_argument("--output", type=Path, help="write the table there as CSV")
+    given = parser.parse_args()
+    sys.exit(1 if main(given.word, given.output) else 0)

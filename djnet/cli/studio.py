@@ -64,6 +64,7 @@ def listening(port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", port))
+        listener.listen()  # before the address is printed: whoever is quick waits and is not refused
     except (OSError, OverflowError) as error:
         raise UserError(f"--port={port}: {getattr(error, 'strerror', None) or error}; choose another.") from error
     return listener

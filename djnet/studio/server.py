@@ -172,7 +172,7 @@ async def _do(request: Request) -> Response:
     try:
         given = json.loads(await _body(request))
         revision = int(given["revision"])
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise HTTPException(400, "That is not a request of the studio.") from error
     return JSONResponse(await anyio.to_thread.run_sync(_done, _studio(request), request, given, revision))
 

@@ -55,6 +55,12 @@ def test_greedy_gives_an_order_that_is_never_better(scores):
     assert answer.value <= best_order(scores).value + 1e-9
 
 
+def test_greedy_takes_the_highest_score_first_even_if_a_better_order_is_lost():
+    scores = np.array([[0.0, 9.0, 8.0], [8.0, 0.0, 1.0], [3.0, 1.0, 0.0]])
+    assert greedy(scores).order == (2, 0, 1), "0 before 1 is the highest, and of the rest 2 before 0"
+    assert best_order(scores).order == (1, 0, 2)
+
+
 @given(arrays(np.float64, st.integers(2, 5).map(lambda n: (n, n)), elements=st.floats(0.01, 0.99)))
 @settings(max_examples=100, deadline=None)
 def test_the_likeliest_order_makes_all_answers_most_probable(probabilities):
@@ -66,6 +72,11 @@ def test_the_likeliest_order_makes_all_answers_most_probable(probabilities):
 
     best = max(likelihood(order) for order in permutations(range(len(probabilities))))
     assert likelihood(likeliest(probabilities).order) == pytest.approx(best)
+
+
+def test_the_likeliest_order_tells_sure_answers_from_surer_ones():
+    surer = np.array([[0.0, 0.9999], [0.999, 0.0]])
+    assert (likeliest(surer).order, likeliest(surer.T).order) == ((0, 1), (1, 0))
 
 
 def test_the_likeliest_order_of_certain_answers():

@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -9,10 +10,13 @@ import time
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+
+from djnet.corpora import synthetic
 
 SONGS, EPOCHS = 6, 3
 SECONDS_A_JOB = 600
@@ -40,12 +44,28 @@ class Bench:
         self.temporary.mkdir()
         names = {"TMPDIR": str(self.temporary), "TF_CPP_MIN_LOG_LEVEL": "3"}
         self.environment = os.environ | names
-        self.run(self._build(folder / "first"))  # generates the songs
-        self.preprocessing = self._undisturbed("preprocessing", self._build)
-        self.training = self._undisturbed("training", self._train)
+
+    @cached_property
+    def preprocessing(self) -> Job:
+        """Records of a few generated songs."""
+        self.run(self._build(self.folder / "first"))  # generates the songs
+        return self._undisturbed("preprocessing", self._build)
+
+    @cached_property
+    def training(self) -> Job:
+        """A very small network for a few epochs, to the bit the same every time."""
+        return self._undisturbed("training", self._train)
+
+    @cached_property
+    def medley(self) -> Job:
+        """A medley of three generated songs, whose beats are in the cache."""
         self.run(self._medley(self.fresh("first")))  # fills the cache
-        self.medley = self._undisturbed("medley", self._medley)
-        self.jobs = (self.preprocessing, self.training, self.medley)
+        return self._undisturbed("medley", self._medley)
+
+    @cached_property
+    def songs(self) -> list[Path]:
+        """Generated songs."""
+        return [Path(track.path) for track in synthetic.corpus(SONGS, seed=0, cache=self.cache).tracks]
 
     def _undisturbed(self, name: str, command: Callable[[Path], list[str]]) -> Job:
         output, began = self.fresh(f"{name}-undisturbed"), time.monotonic()
@@ -55,26 +75,22 @@ class Bench:
         return Job(name, command, output, content(output), time.monotonic() - began)
 
     def _build(self, output: Path) -> list[str]:
-        """Records of a few generated songs."""
         flags = ["--corpus=synthetic", f"--songs={SONGS}", "--clips_per_track=1", "--nodownbeats", "--workers=2"]
         return _python("preprocessing.build", *flags, f"--cache={self.cache}", f"--output={output}")
 
     def _train(self, output: Path) -> list[str]:
-        """A very small network for a few epochs, to the bit the same every time."""
         flags = ["--model=sn", f"--epochs={EPOCHS}", "--batch_clips=2", "--deterministic"]
         flags += ["--ablation=tower=(4,4)", "--ablation=dense=(8,)", f"--data={self.preprocessing.output}"]
         return _python("experiments.train", *flags, f"--output={output}")
 
-    def _medley(self, output: Path, *more: str) -> list[str]:
-        """A medley of three generated songs, without a search for beats, which takes most of the time."""
+    def _medley(self, output: Path) -> list[str]:
         output.mkdir(exist_ok=True)
-        songs = [str(path) for path in sorted(self.cache.rglob("song-*.flac"))[:3]]
-        words = ["--force", "--length=8", f"--cache={self.cache}", "-o", str(output / "medley.flac"), *more]
-        return _python("djnet.cli.main", "medley", *songs, *words)
+        words = ["--force", "--length=8", f"--cache={self.cache}", "-o", str(output / "medley.flac")]
+        return _python("djnet.cli.main", "medley", *map(str, self.songs[:3]), *words)
 
     def run(self, command: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
         """Run a job to its end."""
-        options |= {"env": self.environment, "timeout": SECONDS_A_JOB}
+        options |= {"env": self.environment, "timeout": SECONDS_A_JOB, "start_new_session": True}
         return subprocess.run(command, capture_output=True, text=True, errors="replace", **options)
 
     def start(self, command: list[str]) -> subprocess.Popen[bytes]:
@@ -118,9 +134,10 @@ def _lasting(path: Path) -> Any:
     data = path.read_bytes()
     if path.name == "history.csv":
         return pd.read_csv(io.BytesIO(data)).drop(columns="pairs_per_second").to_csv()
-    if path.suffix == ".keras":  # a zip, with the time of day in one of its parts
+    if path.suffix == ".keras":  # a zip, with the time of day in one of its parts and places in memory in another
         with zipfile.ZipFile(path) as parts:
-            return {name: parts.read(name) for name in parts.namelist() if name != "metadata.json"}
+            read = {name: parts.read(name) for name in parts.namelist() if name != "metadata.json"}
+        return {name: re.sub(rb'"shared_object_id": \d+', b"", part) for name, part in read.items()}
     if path.name == "medley.json":
         return data.replace(str(path.parent).encode(), b"")
     return data

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -43,7 +43,7 @@ def kill(bench: Bench, job: Job, rng: np.random.Generator) -> Iterator[str]:
         else:
             process.send_signal((signal.SIGKILL, signal.SIGTERM)[way - 1])
         process.wait()
-        outcomes.append("survived" if _group_ends(process.pid) else "orphan")
+        outcomes.append("survived" if group_ends(process.pid) else "orphan")
     verdict = bench.ends_well(job, output)
     yield from (outcome if outcome == "orphan" else verdict for outcome in outcomes)
 
@@ -55,10 +55,9 @@ def start_twice(bench: Bench, job: Job, rng: np.random.Generator) -> Iterator[st
     options = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True, "env": bench.environment}
     both = [subprocess.Popen(command, **options) for command in commands]  # type: ignore[call-overload]
     said = [process.communicate()[1] for process in both]
-    if any("Traceback" in text for text in said):
-        yield "traceback"
-    elif not {process.returncode for process in both} <= {0, 2}:
-        yield "lost"
+    if any("Traceback" in text for text in said) or not {process.returncode for process in both} <= {0, 2}:
+        print(f"{job.name}: {[process.returncode for process in both]} {[text[-1000:] for text in said]}")
+        yield "traceback" if any("Traceback" in text for text in said) else "lost"
     else:
         yield bench.ends_well(job, output)
 
@@ -75,16 +74,18 @@ def limit_files(bench: Bench, job: Job, rng: np.random.Generator) -> Iterator[st
 
 
 def fill_disk(bench: Bench, job: Job, rng: np.random.Generator) -> Iterator[str]:
-    """The disk of the output has less room than is needed; it is one of memory that goes with the job."""
-    output = bench.fresh("full")
+    """The disk of the output has less room than is needed: one clear line, no half file, and later all is well."""
+    output, kept = bench.fresh("full"), bench.fresh("kept")
     room = int(rng.uniform(0.02, 0.98) * sum(path.stat().st_size for path in job.output.rglob("*") if path.is_file()))
     output.mkdir()
-    done = bench.run(_on_a_small_disk(output, max(room, 8_192), job.command(output), bench.folder / "listed"))
-    listed = (bench.folder / "listed").read_text()
-    if done.returncode in (1, 2) and ".partial" in listed:
+    done = bench.run(_on_a_small_disk(output, max(room, 8_192), job.command(output), kept))
+    if half := [path.name for path in kept.rglob("*.partial*")]:
+        print(f"{job.name}: left behind: {half}")
         yield "left behind"
-    else:
-        yield _said_clearly(done) or "survived"
+        return
+    output.rmdir()
+    kept.rename(output)  # what was on the full disk, on one with room
+    yield _said_clearly(done) or bench.ends_well(job, output)
 
 
 def fill_cache(bench: Bench, job: Job, rng: np.random.Generator) -> Iterator[str]:
@@ -92,7 +93,8 @@ def fill_cache(bench: Bench, job: Job, rng: np.random.Generator) -> Iterator[str
     cache, output = bench.fresh("small-cache"), bench.fresh("full")
     cache.mkdir()
     command = [word.replace(f"--cache={bench.cache}", f"--cache={cache}") for word in job.command(output)]
-    done = bench.run(_on_a_small_disk(cache, int(rng.integers(8_192, 1 << 20)), command, bench.folder / "listed"))
+    room = int(rng.integers(8_192, 1 << 20))
+    done = bench.run(_on_a_small_disk(cache, room, command, bench.fresh("kept")))
     same = done.returncode == 0 and (output / "medley.flac").read_bytes() == job.content["medley.flac"]
     yield "survived" if same else "traceback" if "Traceback" in done.stderr else "lost"
 
@@ -100,7 +102,7 @@ def fill_cache(bench: Bench, job: Job, rng: np.random.Generator) -> Iterator[str
 def small_disks_work(folder: Path) -> bool:
     """Whether the system lets us mount a disk of memory that only one process sees."""
     (folder / "small").mkdir(parents=True)
-    command = _on_a_small_disk(folder / "small", 8_192, ["true"], folder / "listed")
+    command = _on_a_small_disk(folder / "small", 8_192, ["true"], folder / "kept")
     return bool(shutil.which("unshare")) and subprocess.run(command, capture_output=True).returncode == 0
 
 
@@ -112,7 +114,7 @@ def set_clock_back(bench: Bench, job: Job, rng: np.random.Generator) -> Iterator
         process.wait(rng.uniform(0.3, 0.9) * job.seconds)
     process.kill()
     process.wait()
-    _group_ends(process.pid)
+    group_ends(process.pid)
     _, _, *words = job.command(output)
     done = bench.run([sys.executable, "-c", _YESTERDAY, *words])
     for path in (*output.rglob("*"), *bench.cache.rglob("*")):
@@ -126,18 +128,21 @@ def _said_clearly(done: subprocess.CompletedProcess[str]) -> str:
     if "Traceback" in done.stderr:
         print(done.stderr[-1500:])
         return "traceback"
-    return "" if done.returncode in (0, 1, 2) else "lost"
+    if done.returncode not in (0, 1, 2):
+        print(f"Exit code {done.returncode}: {done.stderr[-1500:]}")
+        return "lost"
+    return ""
 
 
-def _on_a_small_disk(folder: Path, size: int, command: list[str], listed: Path) -> list[str]:
-    """A command that runs with a disk of some bytes in place of a folder, and lists afterwards what is on it."""
-    script = 'mount -t tmpfs -o size="$1" none "$2" || exit 99; folder=$2; list=$3; shift 3\n'
-    script += '"$@"; code=$?; ls -AR "$folder" > "$list"; exit $code'
+def _on_a_small_disk(folder: Path, size: int, command: list[str], kept: Path) -> list[str]:
+    """A command that runs with a disk of some bytes, of memory, in place of a folder; what was on it is copied."""
+    script = 'mount -t tmpfs -o size="$1" none "$2" || exit 99; folder=$2; kept=$3; shift 3\n'
+    script += '"$@"; code=$?; cp -a "$folder" "$kept"; exit $code'
     user = [] if os.geteuid() == 0 else ["--map-root-user"]
-    return ["unshare", "--mount", *user, "sh", "-c", script, "sh", str(size), str(folder), str(listed), *command]
+    return ["unshare", "--mount", *user, "sh", "-c", script, "sh", str(size), str(folder), str(kept), *command]
 
 
-def _group_ends(group: int) -> bool:
+def group_ends(group: int) -> bool:
     """Whether all processes that were started with one end within half a minute of it; else they are killed."""
     for _ in range(2 * SECONDS_TO_END):
         try:
@@ -148,6 +153,3 @@ def _group_ends(group: int) -> bool:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(group, signal.SIGKILL)
     return False
-
-
-OfOneJob = Callable[[Bench, Job, np.random.Generator], Iterator[str]]

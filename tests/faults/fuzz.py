@@ -102,6 +102,7 @@ def run(kind: str, first: int, count: int, folder: Path) -> None:
     else:
         valid, read = {name: text.encode() for name, text in readers.VALID[kind].items()}, _read
     names = list(valid)
+    folder.mkdir(parents=True, exist_ok=True)
     for i in range(first, first + count):
         name = names[i % len(names)]
         rng = rng_for(0, "fuzz", kind, i)

@@ -10,6 +10,7 @@ from djnet.corpora import playlists
 from djnet.medley.receipt import read_receipt
 from djnet.puzzles import read_about
 from djnet.records import FEATURES, SPLITS, VERSION, Manifest, moments
+from djnet.studio.project import Project
 from experiments import checkpoints, listening, predictions, study, tables
 from experiments.configs import read_run
 from experiments.plots import learning
@@ -37,6 +38,10 @@ _PART = {
 
 _HISTORY = ("epoch", "loss", "accuracy", "valid_pairwise", "valid_global", "pairs_per_second")
 
+_PLAN = {
+    "title": "t", "bars": 2, "first": False, "last": True,
+    "clips": [{"song": "a", "start": 0.0, "end": 9.5, "transition": "cut", "bars": 2, "tied": False}],
+}  # fmt: skip
 VALID: dict[str, dict[str, str]] = {
     "json": {
         "medley.json": json.dumps({"title": "t", "bars": 2, "peak_db": -1.0, "clips": [_CLIP, _CLIP], "scores": [0.5]}),
@@ -70,7 +75,10 @@ VALID: dict[str, dict[str, str]] = {
     },
     "toml": {
         "settings.toml": '["a.wav"]\nstart = 62.5\nlength = 20\n["b.wav"]\nlength = 7\n'
-        '[[join]]\nfrom = "a.wav"\nto = "b.wav"\ntransition = "cut"\nbars = 2\n'
+        '[[join]]\nfrom = "a.wav"\nto = "b.wav"\ntransition = "cut"\nbars = 2\n',
+    },
+    "project": {
+        "project.json": json.dumps({"studio": 1, "revision": 3, "at": 1, "states": [_PLAN, _PLAN | {"bars": 4}]}),
     },
 }
 
@@ -113,6 +121,17 @@ def _study(path: Path) -> None:
     study.write(path, {"variant": "base", "epochs": 20, "records": "0123", "seed": 0})
 
 
+def _project(path: Path) -> None:
+    """A project is opened, or kept beside a new one; either can be changed."""
+    given = path.read_bytes()
+    project = Project(path)
+    kept = sorted(path.parent.glob("*.damaged*.json"))
+    assert [one.read_bytes() for one in kept] == ([given] if project.notice else [])
+    project.change(project.plan | {"bars": 1}, project.revision)
+    for one in kept:
+        one.unlink()
+
+
 def _listening(path: Path) -> None:
     listening.preferences(listening.read(path))
 
@@ -137,5 +156,6 @@ READERS: dict[str, Callable[[Path], object]] = {
     "learning.csv": learning.read,
     "answers.csv": _listening,
     "predictions.csv": predictions.read,
+    "project.json": _project,
     "settings.toml": lambda path: read_settings(path, ["a.wav", "b.wav"]),
 }

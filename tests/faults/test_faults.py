@@ -10,7 +10,9 @@ from tests.faults import archives, fuzz, readers
 from tests.faults.fuzz import damaged, misspelt
 
 
-@pytest.mark.parametrize(("kind", "count"), [("audio", 70), ("json", 300), ("cue", 200), ("csv", 200), ("toml", 100)])
+@pytest.mark.parametrize(
+    ("kind", "count"), [("audio", 70), ("json", 300), ("cue", 200), ("csv", 200), ("toml", 100), ("project", 100)]
+)
 def test_damaged_files_give_the_readers_own_error_or_none(kind, count, tmp_path, capsys):
     fuzz.run(kind, 0, count, tmp_path)
     assert capsys.readouterr().out.split() == [str(i) for i in range(count)]
