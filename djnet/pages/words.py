@@ -17,6 +17,7 @@ _TERMS = {
     "tempo": ((0.8, "beats go together"), (0.5, "beats can follow"), (0.2, "tempos differ"), (0.0, "tempos far apart")),
     "harmony": ((0.8, "keys close"), (0.6, "keys related"), (0.4, "keys distant"), (0.0, "keys clash")),
     "energy": ((0.85, "as strong after it"), (0.6, "a small step in energy"), (0.0, "a large step in energy")),
+    "voices": ((0.85, ""), (0.6, "voices may meet"), (0.0, "two voices at once")),
     "sen": ((0.5, "the network hears it go on"), (0.01, "the network likes it a little"), (0.0, "")),
 }
 

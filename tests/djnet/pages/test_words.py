@@ -20,5 +20,11 @@ def test_a_join_is_said_in_words(changed, said):
 
 
 def test_terms_are_said_in_words_and_a_new_one_is_named():
-    terms = {"tempo": 1.0, "harmony": 0.65, "energy": -0.1, "sen": 0.0, "voices": 0.5}
-    assert words.why(terms) == ["beats go together", "keys related", "a large step in energy", "voices 0.50"]
+    terms = {"tempo": 1.0, "harmony": 0.65, "energy": -0.1, "sen": 0.0, "voices": 0.5, "new": 0.25}
+    assert words.why(terms) == [
+        "beats go together",
+        "keys related",
+        "a large step in energy",
+        "two voices at once",
+        "new 0.25",
+    ]
