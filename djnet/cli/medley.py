@@ -4,7 +4,7 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +67,10 @@ def _make(given: argparse.Namespace, output: Path, cache: Path) -> int:
     constraints = _constraints(given, left)
     arrange.validate(constraints, left)
     settings = settings.renumbered({i: left.index(path) for i, path in enumerate(paths) if path in left})
+    songs = [
+        analysis.corrected(song, **_some(settings.songs.get(i, {}), "bpm", "meter", "gain", "never"))
+        for i, song in enumerate(songs)
+    ]
     seconds, bars = options.STYLES[given.style]
     bars = bars if given.bars is None else given.bars
     wishes = arrange.Options(
@@ -74,7 +78,7 @@ def _make(given: argparse.Namespace, output: Path, cache: Path) -> int:
         given.total,
         bars,
         given.candidates,
-        settings.songs,
+        {i: _some(values, "start", "length") for i, values in settings.songs.items()},
         given.order,
         settings.joins,
     )
@@ -91,6 +95,11 @@ def _make(given: argparse.Namespace, output: Path, cache: Path) -> int:
     peak_db = mix.LOSSY_PEAK_DB if output.suffix.lower() in audio.LOSSY else mix.PEAK_DB
     made_from = receipt.make_receipt(arrangement, output.stem, bars, peak_db, given.network)
     return _write(output, made_from, given)
+
+
+def _some(values: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """The values of some names, where there are any."""
+    return {name: values[name] for name in names if name in values}
 
 
 def find_songs(words: Sequence[str], cache: Path, output: Path) -> list[str]:

@@ -25,6 +25,10 @@ settings for single songs and joins, in a TOML file given with --settings:
   ["Opening.mp3"]
   start = 62.5    # seconds into the song; moved to the nearest downbeat
   length = 20     # seconds; rounded to whole bars
+  never = [[0, 12], [180, 200]]    # seconds that must not play
+  bpm = 120       # where the tempo or the metre was not recognised
+  meter = 4       # beats in a bar
+  gain = -3       # dB, against the other songs
 
   [[join]]        # if the second song follows the first
   from = "Opening"

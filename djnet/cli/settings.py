@@ -10,12 +10,22 @@ from djnet import audio
 from djnet.errors import UserError
 from djnet.medley.transitions import KINDS, MOST_BARS, Asked
 
+# Of a song: the values that a number may have, and what it is.
+_NUMBERS = {
+    "start": (0.0, 1e5, "seconds"),
+    "length": (0.0, 1e5, "seconds"),
+    "bpm": (30.0, 300.0, "beats a minute from 30 to 300"),
+    "meter": (2, 7, "a whole number of beats in a bar, from 2 to 7"),
+    "gain": (-12.0, 12.0, "decibels from -12 to 12"),
+}
+_NEVER = "spans in seconds such as [[0, 12.5], [60, 75]]"
+
 
 @dataclass(frozen=True)
 class Settings:
     """Values for songs by their numbers, and what is asked of the join from one song to another."""
 
-    songs: dict[int, dict[str, float]] = field(default_factory=dict)
+    songs: dict[int, dict[str, Any]] = field(default_factory=dict)
     joins: dict[tuple[int, int], Asked] = field(default_factory=dict)
 
     def renumbered(self, numbers: Mapping[int, int]) -> "Settings":
@@ -35,15 +45,42 @@ def read_settings(path: Path, songs: Sequence[str]) -> Settings:
     settings = Settings()
     for name, values in content.items():
         number = number_of(name, songs, str(path))
-        if not isinstance(values, dict) or not values.keys() <= {"start", "length"}:
-            raise UserError(f'{path}: write ["{name}"], and below it start = ... or length = ..., nothing else.')
-        if wrong := [key for key, value in values.items() if type(value) not in (int, float) or not 0 <= value < 1e5]:
-            raise UserError(f"{path}: {wrong[0]} of {name!r} must be seconds, not {str(values[wrong[0]])[:20]}.")
-        settings.songs[number] = values
+        if number in settings.songs:
+            raise UserError(f"{path}: {name!r} is a song that has settings already; put them together.")
+        settings.songs[number] = _song(path, name, values)
     for values in joins:
         pair, wish = _join(path, values, songs)
         settings.joins[pair] = wish
     return settings
+
+
+def _song(path: Path, name: str, values: Any) -> dict[str, Any]:
+    """The values of one song, checked; `never` as pairs of seconds."""
+    if not isinstance(values, dict):
+        raise UserError(f'{path}: write ["{name}"], and below it start = ... or length = ..., nothing else.')
+    if unknown := values.keys() - {*_NUMBERS, "never"}:
+        raise UserError(f"{path}: {name!r} has {min(unknown)}; a song has {', '.join(_NUMBERS)}, never, nothing else.")
+    for key, value in values.items():
+        lowest, highest, kind = _NUMBERS.get(key, (0.0, 0.0, _NEVER))
+        wrong = type(value) not in (int, float) or not lowest <= value <= highest or (key == "length" and value == 0)
+        wrong = _is_no_list_of_spans(value) if key == "never" else wrong or (key == "meter" and type(value) is not int)
+        if wrong:
+            raise UserError(f"{path}: {key} of {name!r} must be {kind}, not {str(value)[:20]}.")
+    never = tuple((float(first), float(last)) for first, last in values.get("never", ()))
+    if any(first <= values.get("start", -1.0) < last for first, last in never):
+        raise UserError(f"{path}: start of {name!r} lies in what must never play.")
+    return values | {"never": never} if never else {key: value for key, value in values.items() if key != "never"}
+
+
+def _is_no_list_of_spans(value: Any) -> bool:
+    """Whether a value is anything else than [[from, to], ...] with 0 <= from < to."""
+    return not isinstance(value, list) or not all(
+        isinstance(span, list)
+        and len(span) == 2
+        and all(type(time) in (int, float) for time in span)
+        and 0 <= span[0] < span[1] <= 1e5
+        for span in value
+    )
 
 
 def _join(path: Path, values: Any, songs: Sequence[str]) -> tuple[tuple[int, int], Asked]:

@@ -7,12 +7,14 @@ the same numbers in the same order, and so finds the same path.
 
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
 from djnet.downbeats.madmom import madmom
 
 BEATS_PER_BAR = (3, 4)
+SLOWEST_BPM, FASTEST_BPM = 55.0, 215.0
 _OBSERVATION_LAMBDA = 16
 
 
@@ -28,20 +30,38 @@ class _Bar:
     on_beat: np.ndarray  # bool [states]
 
 
+class Reading(NamedTuple):
+    """Beats [K, 2] (seconds, 1 for a downbeat) of the most probable path through bars of one length, and its log."""
+
+    beats: np.ndarray
+    log_probability: float
+
+
 def decode(activations: np.ndarray, frames_per_second: int = 100, threshold: float = 0.05) -> np.ndarray:
     """Beats and their positions in the bar: float [T, 2] -> float [K, 2] (seconds, 1 for a downbeat); maybe none."""
+    readings = [read(activations, beats, frames_per_second, threshold) for beats in BEATS_PER_BAR]
+    # The most probable bar length; the first one where two are equally so.
+    return max(readings, key=lambda reading: reading.log_probability).beats
+
+
+def read(
+    activations: np.ndarray,
+    beats_per_bar: int,
+    frames_per_second: int = 100,
+    threshold: float = 0.05,
+    bpm: tuple[float, float] = (SLOWEST_BPM, FASTEST_BPM),
+) -> Reading:
+    """The best path through bars of so many beats, between two tempos: float [T, 2] -> Reading, maybe without beats."""
     loud = np.flatnonzero((activations >= threshold).any(axis=1))
     if len(loud) == 0:
-        return np.zeros((0, 2))
+        return Reading(np.zeros((0, 2)), 0.0)
     offset = int(loud[0])
     activations = activations[offset : loud[-1] + 1]
-    bars = [_bar(beats, frames_per_second) for beats in BEATS_PER_BAR]
-    results = [_best_path(activations, bar) for bar in bars]
-    # The most probable bar length; the first one where two are equally so.
-    bar, (path, _) = max(zip(bars, results, strict=True), key=lambda item: item[1][1])
+    bar = _bar(beats_per_bar, frames_per_second, *bpm)
+    path, log_probability = _best_path(activations, bar)
     frames = _peaks(activations, bar.on_beat[path])
     numbers = bar.positions[path[frames]].astype(int) + 1
-    return np.stack([(frames + offset) / frames_per_second, numbers], axis=1)
+    return Reading(np.stack([(frames + offset) / frames_per_second, numbers], axis=1), log_probability)
 
 
 def _peaks(activations: np.ndarray, on_beat: np.ndarray) -> np.ndarray:
@@ -100,10 +120,13 @@ def _follow_back(state: int, came_from: np.ndarray, bar: _Bar) -> np.ndarray:
 
 
 @cache
-def _bar(beats: int, frames_per_second: int) -> _Bar:
-    """The model of a bar, with madmom's own states and probabilities."""
+def _bar(beats: int, frames_per_second: int, slowest: float = SLOWEST_BPM, fastest: float = FASTEST_BPM) -> _Bar:
+    """The model of a bar between two tempos, with madmom's own states and probabilities."""
     processor = madmom("features.downbeats").DBNDownBeatTrackingProcessor
-    model = processor(beats_per_bar=[beats], fps=frames_per_second, observation_lambda=_OBSERVATION_LAMBDA).hmms[0]
+    model = processor(
+        beats_per_bar=[beats], min_bpm=slowest, max_bpm=fastest, fps=frames_per_second,
+        observation_lambda=_OBSERVATION_LAMBDA,
+    ).hmms[0]  # fmt: skip
     space = model.transition_model.state_space
     first = np.concatenate(space.first_states).astype(np.int64)
     length = np.concatenate(space.last_states).astype(np.int64) - first + 1

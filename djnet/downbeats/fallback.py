@@ -1,4 +1,4 @@
-"""Beats where madmom cannot be had: less reliable, and every bar is taken to have four beats.
+"""Beats where madmom cannot be had: less reliable, and a bar is taken to have four beats unless somebody knows better.
 
 Onsets are rises of the spectrum; a steady tempo is the lag at which they repeat; dynamic programming places the beats
 on onsets about that far apart (Ellis, 2007). librosa does the same, but brings 200 MB more than the app has.
@@ -11,29 +11,28 @@ from djnet.features import log_mel
 
 _SLOWEST_BPM, _FASTEST_BPM, _LIKELIEST_BPM = 55.0, 215.0, 120.0
 _TIGHTNESS = 100.0  # how much a beat at another distance than the tempo's costs
-_BEATS_PER_BAR = 4
 _LOW_BANDS = 20  # of 128: bass and bass drum, strongest at the beginning of a bar
 _FEWEST = 8
 _STEADY = 0.1  # of the onsets' energy repeats at the tempo's lag; less is no beat
 
 
-def track(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def track(samples: np.ndarray, bpm: float | None = None, meter: int = 4) -> tuple[np.ndarray, np.ndarray]:
     """Beats of mono samples at 22,050 Hz: float32 [N] -> float [K, 2] (seconds, position in the bar) and strengths [K].
 
-    Both are empty where no tempo is found.
+    Both are empty where no tempo is found, nor given.
     """
     rises = np.maximum(np.diff(log_mel(samples), axis=0, prepend=0), 0)
     rises[0] = 0
     onsets = rises.mean(axis=1)
-    period = _period(onsets)
-    if period is None:
+    period = 60 * HOPS_PER_SECOND / bpm if bpm else _period(onsets)
+    if period is None or len(onsets) < 4 * period or not onsets.any():
         return np.zeros((0, 2)), np.zeros(0)
     frames = _beats(onsets / onsets.std(), period)
     if len(frames) < _FEWEST:
         return np.zeros((0, 2)), np.zeros(0)
     low = rises[frames, :_LOW_BANDS].mean(axis=1)
-    first = int(np.argmax([low[i::_BEATS_PER_BAR].mean() for i in range(_BEATS_PER_BAR)]))
-    positions = (np.arange(len(frames)) - first) % _BEATS_PER_BAR + 1
+    first = int(np.argmax([low[i::meter].mean() for i in range(meter)]))
+    positions = (np.arange(len(frames)) - first) % meter + 1
     strengths = onsets[frames] / onsets[frames].max()
     return np.stack([frames / HOPS_PER_SECOND, positions], axis=1), strengths
 

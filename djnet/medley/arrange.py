@@ -96,7 +96,7 @@ def _arranged(
 ) -> Arrangement:
     parts = [
         [whole(song)]
-        if seconds is None and i not in options.settings
+        if seconds is None and not options.settings.get(i)
         else candidates(song, seconds or _USUAL_SECONDS, options.candidates, **options.settings.get(i, {}))
         for i, (song, seconds) in enumerate(zip(songs, lengths, strict=True))
     ]

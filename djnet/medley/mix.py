@@ -76,7 +76,7 @@ def _rendered(
     clips = []
     for segment, time_map, spans in zip(segments, maps, _spans(joins, maps[-1][1][-1]), strict=True):
         times, blocks = blocks_of(_stereo(segment.read()), RATE_HZ)
-        clips.append(ClipLoudness(np.interp(times, *time_map), blocks, *spans))
+        clips.append(ClipLoudness(np.interp(times, *time_map), blocks - segment.gain, *spans))
     gains = equal_gains(clips, LOUDNESS_LUFS)
     samples = _silence(_frames(maps[-1][1][-1]), folder)
     for i, (segment, (source, target)) in enumerate(zip(segments, maps, strict=True)):
@@ -95,7 +95,7 @@ def _rendered(
     _fade_ends(samples)
     limited = limit(samples, 10 ** (peak_db / 20), RATE_HZ)
     for _ in range(_LIMITER_PASSES):  # what the limiter takes from the loudness of a clip is given back
-        if not _equalise(samples, joins):
+        if not _equalise(samples, joins, [segment.gain for segment in segments]):
             break
         limited += limit(samples, 10 ** (peak_db / 20), RATE_HZ)
     beats = [_moved(segment.beats, *time_map) for segment, time_map in zip(segments, maps, strict=True)]
@@ -171,13 +171,16 @@ def _spans(joins: list[Join], seconds: float) -> list[tuple[Span, Span]]:
     return list(zip(itertools.pairwise(cuts), zip(begins, ends, strict=True), strict=True))
 
 
-def _equalise(samples: np.ndarray, joins: list[Join]) -> bool:
-    """Make the segments of a mix [N, 2] equally loud after the limiter took from some: -> False if they were."""
+def _equalise(samples: np.ndarray, joins: list[Join], wanted: Sequence[float]) -> bool:
+    """Make the segments of a mix [N, 2] equally loud after the limiter took from some: -> False if they were.
+
+    `wanted` says how much louder each shall be than the rest, in dB.
+    """
     clips = []
-    for own, alone in _spans(joins, len(samples) / RATE_HZ):
+    for (own, alone), louder in zip(_spans(joins, len(samples) / RATE_HZ), wanted, strict=True):
         begin, end = _frames(own)
         times, blocks = blocks_of(samples[begin:end], RATE_HZ)
-        clips.append(ClipLoudness(own[0] + times, blocks, own, alone))
+        clips.append(ClipLoudness(own[0] + times, blocks - louder, own, alone))
     gains = equal_gains(clips, LOUDNESS_LUFS)
     if max(abs(value) for gain in gains for value in (gain.whole, gain.lead, gain.tail)) < _EQUAL_DB:
         return False

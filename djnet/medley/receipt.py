@@ -58,7 +58,7 @@ def make_clip(part: Part) -> dict[str, Any]:
         "artist": shown(audio.title_of(part.song.path)[1]),
         "begin": begin, "start": part.start, "end": part.end, "bars": part.bars, "key": part.song.key,
         "bpm": round(part.song.bpm, 2), "loudness": round(part.song.loudness, 2),
-        "beats": (part.beats - [begin, 0.0]).tolist(),
+        "gain": part.song.gain, "beats": (part.beats - [begin, 0.0]).tolist(),
     }  # fmt: skip
 
 
@@ -69,6 +69,7 @@ def read_receipt(path: Path) -> dict[str, Any]:
     except UserError as error:
         raise UserError(f"{error} It is not a receipt of a medley; `djnet medley` writes one beside each.") from error
     clips = receipt["clips"]
+    require_shape([clip.get("gain", 0.0) for clip in clips], [float], path, "gain of clips")
     in_order = all(0 <= clip["begin"] <= clip["start"] < clip["end"] for clip in clips)
     pairs = all(len(beat) == 2 for clip in clips for beat in clip["beats"])
     possible = 0 <= receipt["bars"] <= _MOST_BARS and receipt["peak_db"] <= 0
@@ -99,7 +100,8 @@ def read_segments(receipt: dict[str, Any]) -> list[Segment]:
         begin, start, end = clip["begin"], clip["start"], clip["end"]
         span = begin, end + _MARGIN_SECONDS - begin
         samples = functools.partial(audio.load_stereo, clip["song"], *span, RATE_HZ)
-        segments.append(Segment(samples, start - begin, end - begin, np.reshape(clip["beats"], (-1, 2)).astype(float)))
+        beats = np.reshape(clip["beats"], (-1, 2)).astype(float)
+        segments.append(Segment(samples, start - begin, end - begin, beats, clip.get("gain", 0.0)))
     return segments
 
 

@@ -49,12 +49,14 @@ class Segment:
 
     What the samples hold beyond is used at the edges only. Beats [K, 2] are seconds and positions in the bar; to be
     joined on downbeats, a segment begins or ends on one. In place of samples there may be a function that reads them.
+    It plays `gain` dB louder than the others.
     """
 
     samples: np.ndarray | Callable[[], np.ndarray]
     start: float
     end: float
     beats: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
+    gain: float = 0.0
 
     def read(self) -> np.ndarray:
         """The samples."""

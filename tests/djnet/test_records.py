@@ -92,6 +92,7 @@ def test_samples_survive_as_16_bits(peak, seed):
     samples = np.random.default_rng(seed).uniform(-peak, peak, 2000).astype(np.float32)
     stored, scale = quantised(samples)
     assert stored.dtype == np.int16 and np.abs(dequantised(stored, scale) - samples).max() <= 0.51 * scale / 32767
+    assert scale == max(1.0, np.abs(samples).max()), "16 bits of full scale, as in a file, unless samples go beyond it"
 
 
 def test_pairs_are_read_from_the_records(records):

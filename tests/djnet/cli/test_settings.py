@@ -69,3 +69,33 @@ def test_times_in_settings_are_times(tmp_path, value, complaint):
     path.write_text(f'["a.wav"]\nstart = {value}\n')
     with pytest.raises(UserError, match=complaint):
         read_settings(path, ["a.wav"])
+
+
+def test_a_song_may_have_its_tempo_metre_gain_and_what_never_plays(tmp_path):
+    opening = '["Opening"]\nbpm = 120.5\nmeter = 3\ngain = -3\nstart = 20\nnever = [[0, 12.5], [60, 75]]\n'
+    settings = read(tmp_path, opening + '["Another"]\nnever = []\n')
+    never = ((0.0, 12.5), (60.0, 75.0))
+    assert settings.songs == {0: {"bpm": 120.5, "meter": 3, "gain": -3, "start": 20, "never": never}, 2: {}}
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("bpm = 0", "bpm of 'Opening' must be beats a minute from 30 to 300, not 0"),
+        ("bpm = true", "not True"),
+        ("meter = 3.5", "meter of 'Opening' must be a whole number"),
+        ("meter = 1", "from 2 to 7, not 1"),
+        ("gain = 40", "gain of 'Opening' must be decibels from -12 to 12, not 40"),
+        ("length = 0", "length of 'Opening' must be seconds, not 0"),
+        ("never = [10, 20]", r"never of 'Opening' must be spans in seconds such as \[\[0, 12.5\], "),
+        ("never = [[20, 10]]", r"not \[\[20, 10\]\]"),
+        ("never = [[1, 'x']]", "must be spans"),
+        ("never = 3", "must be spans"),
+        ("start = 15\nnever = [[10, 20]]", "start of 'Opening' lies in what must never play"),
+        ("tempo = 120", "'Opening' has tempo; a song has start, length, bpm, meter, gain, never, nothing else"),
+        ('start = 1\n["opening.mp3"]\nlength = 3', "has settings already; put them together"),
+    ],
+)
+def test_mistakes_in_a_song_are_said(tmp_path, line, complaint):
+    with pytest.raises(UserError, match=complaint):
+        read(tmp_path, f'["Opening"]\n{line}')

@@ -28,3 +28,11 @@ def test_silence_noise_and_a_second_of_music_have_no_beats(rng):
     for samples in (np.zeros(20 * SAMPLE_RATE_HZ), noise, noise[:SAMPLE_RATE_HZ]):
         beats, strengths = fallback.track(samples.astype(np.float32))
         assert beats.shape == (0, 2) and strengths.shape == (0,)
+
+
+def test_a_tempo_and_a_metre_that_somebody_knows_are_kept_to(rng):
+    samples = 0.002 * rng.standard_normal(30 * SAMPLE_RATE_HZ)
+    for time in np.arange(0.3, 29.5, 0.3):
+        samples[round(time * SAMPLE_RATE_HZ) :][:600] += 0.5 * np.exp(-np.arange(600) / 300)
+    beats, _ = fallback.track(samples.astype(np.float32), bpm=100.0, meter=3)
+    assert np.median(np.diff(beats[:, 0])) == pytest.approx(0.6, rel=0.03) and beats[:, 1].max() == 3

@@ -9,7 +9,7 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from djnet import audio
 from djnet.errors import UserError
 from djnet.features import log_mel
-from djnet.medley import analysis
+from djnet.medley import analysis, tempo
 
 
 def test_a_song_is_analysed_once_and_known_by_its_content(songs, tmp_path, monkeypatch):
@@ -74,3 +74,45 @@ def test_a_worker_that_the_system_ended_is_one_line(songs, tmp_path, monkeypatch
     monkeypatch.setattr(analysis, "_song", ended)
     with pytest.raises(UserError, match=r"lack of memory: try --workers 1"):
         analysis.analyse([songs.tracks[0].path], tmp_path, workers=1)
+
+
+def clicks(bpm: float, meter: int, accent: float, seconds: float = 40.0) -> np.ndarray:
+    """Activations of a tracker: beats, every `meter`-th of which is a downbeat with a probability of `accent`."""
+    activations = np.full((round(100 * seconds), 2), 0.01, np.float32)
+    for number, time in enumerate(np.arange(0.2, seconds - 0.2, 60 / bpm)):
+        first = accent if number % meter == 0 else 0.05
+        for frame, share in zip(round(100 * time) + np.arange(-1, 2), (0.7, 1.0, 0.7), strict=True):  # as wide as real
+            activations[frame] = share * (0.95 - first), share * first
+    return activations
+
+
+@pytest.mark.parametrize("meter", [3, 4])
+def test_the_metre_is_the_likelier_reading_and_may_be_corrected(meter):
+    activations = clicks(120, meter, accent=0.8)
+    beats, strengths, readings = analysis._followed(activations, (3, 4))
+    assert beats[:, 1].max() == meter and strengths.min() > 0.5
+    (_, bpm, three), (_, _, four), *_ = readings
+    assert bpm == pytest.approx(120, abs=1) and (four > three + 50 if meter == 4 else three > four + 50)
+
+    nothing = np.zeros((0, 128)), np.zeros((0, 12)), np.zeros(0, np.int16)
+    song = analysis.Song("x.wav", "", "", 40.0, "C", -14.0, beats, strengths, *nothing, activations=activations)
+    other = analysis.corrected(song, meter=7 - meter)
+    assert other.beats[:, 1].max() == 7 - meter and other.bpm == pytest.approx(120, abs=1)
+    slow = analysis.corrected(song, bpm=60, gain=-3.0)
+    assert slow.bpm == pytest.approx(60, abs=1) and slow.gain == -3.0
+    assert analysis.corrected(song) == song
+
+
+def test_a_shuffle_is_not_read_as_three_beats():
+    """Beats of 90 in a minute with strong triplets, of which every second one looks like a beat in 3/4 at 135."""
+    activations = np.full((4000, 2), 0.01, np.float32)
+    third = 60 / 90 / 3
+    for number in range(int(39 / third)):
+        frame = round(100 * (0.2 + number * third))
+        downbeat = 0.6 if number % 6 == 0 else 0.01
+        beat = 0.3 if number % 2 == 0 else 0.28 if number % 3 == 0 else 0.02
+        activations[frame] = beat, downbeat
+    assert analysis._followed(activations, (3,))[0][:, 1].max() == 3
+    beats, _, readings = analysis._followed(activations, (3, 4))
+    assert max(readings, key=lambda reading: reading[2])[0] == 3  # the tracker alone would be wrong
+    assert beats[:, 1].max() == 4 and tempo.bpm(beats) == pytest.approx(90, abs=2)

@@ -297,3 +297,11 @@ def test_a_long_mix_is_kept_in_a_file_and_sounds_the_same(rng, tmp_path, monkeyp
     made = mix.render(lazy, folder=tmp_path).samples
     assert isinstance(made, np.memmap) and not list(tmp_path.iterdir())
     np.testing.assert_array_equal(made, there)
+
+
+def test_a_song_may_be_louder_than_the_others(rng):
+    segments = [song(rng, 120), replace(song(rng, 120), gain=-4.0), song(rng, 120)]
+    made = mix.render(segments)
+    spans = itertools.pairwise(round(cut * RATE_HZ) for cut in made.cuts)
+    levels = [loudness_of(made.samples[first:last], RATE_HZ) for first, last in spans]
+    assert levels[1] - (levels[0] + levels[2]) / 2 == pytest.approx(-4.0, abs=0.5)

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from djnet.constants import HOPS_PER_SECOND
 from djnet.errors import UserError
+from djnet.medley.analysis import corrected
 from djnet.medley.parts import candidates, thumbnails
 from djnet.medley.transitions import Segment
 
@@ -23,7 +24,7 @@ def test_what_comes_back_loudly_is_the_thumbnail(rng):
     form = "ixcycxzc"
     mel = mel_of(rng, form, {"i": 0.3, "c": 1.2})
     bars = np.arange(4 * len(form) + 1) * BAR
-    fitness = thumbnails(mel, bars, 4)
+    fitness = {first: sum(terms.values()) for first, terms in thumbnails(mel, bars, 4).items()}
     best, *others = fitness
     assert form[best // 4] == "c" and best % 4 == 0
     assert all(abs(other - best) >= 2 and fitness[other] <= fitness[best] for other in others)
@@ -129,3 +130,20 @@ def test_songs_without_a_beat_have_parts_too(song):
     for seconds in (1.0, 2.9, 5.0, 5.9, 7.2):  # as they are
         (short,) = candidates(song("a", bpm=0, seconds=seconds), 16.0, 3)
         assert short.end - short.start == pytest.approx(seconds, abs=0.1)
+
+
+def test_what_must_never_play_is_in_no_part(song):
+    never = ((0.0, 20.0), (40.0, 48.0))
+    one = corrected(song("a", 120), never=never)
+    for part in candidates(one, 8.0, 5):
+        assert part.bars == 4 and one.plays(part.start, part.end)
+    (shorter,) = candidates(one, 60.0, 1)
+    assert shorter.bars == 9 and shorter.start == pytest.approx(20.25) and shorter.end < 40
+    (cut,) = candidates(one, 8.0, 1, start=36.0, length=16.0)
+    assert cut.start == pytest.approx(36.25) and cut.bars == 1  # up to what must not play
+    with pytest.raises(UserError, match="must never play"):
+        candidates(one, 8.0, 1, start=41.0)
+    with pytest.raises(UserError, match=r"a: never = \.\.\. leaves no bar"):
+        candidates(corrected(song("a", 120), never=((0.0, 90.0),)), 8.0, 1)
+    free = corrected(song("b", 0), never=((0.0, 30.0),))
+    assert all(part.start >= 30 for part in candidates(free, 8.0, 3))

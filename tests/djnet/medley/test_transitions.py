@@ -128,6 +128,11 @@ def test_what_cannot_be_done_is_not_done_and_says_so():
     assert plan(segment(120), segment(120), 2, Asked(bars=0)).kind == "cut"
 
 
+def test_bars_of_three_and_four_beats_are_never_beaten_together():
+    join = plan(segment(120), segment(120, meter=3), 2)
+    assert join.kind == "sweep" and "4 against 3 beats" in join.reason
+
+
 @given(
     st.lists(st.tuples(st.floats(60, 180), st.sampled_from([3, 4]), st.integers(1, 5)), min_size=1, max_size=4),
     st.integers(0, 4),

@@ -3,6 +3,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from djnet.errors import UserError
+from djnet.medley.analysis import corrected
 from djnet.medley.arrange import Options, arrange
 from djnet.medley.search import Constraints
 from djnet.medley.whole import sounding, whole, with_ends
@@ -35,3 +37,13 @@ def test_whole_songs_are_joined_over_many_bars_and_the_last_one_ends_as_it_does(
     assert made.parts == with_ends([whole(part.song) for part in made.parts])
     assert made.parts[-1].end == sounding(made.parts[-1].song)[1]
     assert 130 < made.seconds < 3 * 64 - 2 * 15
+
+
+def test_a_whole_song_leaves_out_what_must_never_play(song):
+    one = whole(corrected(song("a"), never=((10.0, 12.0), (60.0, 64.0))))
+    assert one.start == pytest.approx(12.25) and one.end < 60 and one.bars == round((one.end - one.start) / 2)
+    assert with_ends([one]) == [one]
+    free = whole(corrected(song("b", 0), never=((20.0, 22.0),)))
+    assert free.start == 22.0
+    with pytest.raises(UserError, match="leaves nothing of the song"):
+        whole(corrected(song("b"), never=((0.0, 99.0),)))
