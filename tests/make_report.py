@@ -21,7 +21,7 @@ from experiments.report.build import Folders, build
 
 TITLE = "<script>window.hacked = 1</script> \"Quoted\" & 'more' \N{MUSICAL NOTE}"
 GAMES = (("fixed", 3), ("downbeat", 4))
-NETWORKS = {"fixed": "sen-fixed", "downbeat": "sen-downbeat"}
+NETWORKS = {"fixed": "sen-fixed", "downbeat": "sen-downbeat", "medley": "sen-medley"}
 
 
 def page_data(page: Path) -> dict:

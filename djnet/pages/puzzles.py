@@ -24,7 +24,7 @@ Score = Callable[[Sequence[np.ndarray]], np.ndarray]  # how well pieces follow: 
 SIZES = (3, 4, 5, 6, 7, 8)
 # How a clip is cut, the easiest first, and which network plays: equal pieces, from downbeat to downbeat, and the same
 # with the last bar of every piece left out.
-LEVELS = {"fixed": "fixed", "downbeat": "downbeat", "bar": "downbeat"}
+LEVELS = {"fixed": "fixed", "downbeat": "downbeat", "bar": "medley"}
 _TRIES = 20
 
 

@@ -27,6 +27,7 @@ def define_flags() -> None:
     flags.DEFINE_bool("own", False, "Also use music that may not be passed on, such as your own: for yourself only.")
     flags.DEFINE_string("sen_fixed", "sen-fixed", "Network for puzzles of equal pieces: a name or a run's folder.")
     flags.DEFINE_string("sen_downbeat", "sen-downbeat", "Network for puzzles cut at downbeats.")
+    flags.DEFINE_string("sen_medley", "sen-medley", "Network for puzzles without the bars between, and for medleys.")
 
 
 def main(given: Any) -> None:
@@ -35,7 +36,8 @@ def main(given: Any) -> None:
     from experiments.report.build import Folders, build
 
     paths = (Path(name).expanduser() for name in (given.data, given.results, given.output, given.medleys, given.cache))
-    page = build(Folders(*paths), {"fixed": given.sen_fixed, "downbeat": given.sen_downbeat}, private=given.own)
+    networks = {"fixed": given.sen_fixed, "downbeat": given.sen_downbeat, "medley": given.sen_medley}
+    page = build(Folders(*paths), networks, private=given.own)
     size = sum(path.stat().st_size for path in page.parent.rglob("*") if path.is_file())
     if size > MOST_BYTES:
         print(f"The report is larger than {MOST_BYTES / 1e6:.0f} MB: fewer or shorter medleys make it smaller.")

@@ -51,7 +51,7 @@ def listening_test(music: Music, cache: Path) -> dict[str, Any] | None:
     if len(recordings) < SONGS:
         return None
     songs, _ = analyse(list(recordings), cache)
-    scorer = music.scorers["downbeat"].scores
+    scorer = music.scorers["medley"].scores
     trials: list[dict[str, Any]] = []
     for group in tqdm(range(GROUPS), desc="listening test", unit="group"):
         rng = rng_for(0, "listening", group)
@@ -85,7 +85,7 @@ def _heard(
     music: Music, songs: Sequence[Song], order: Sequence[int], recordings: Mapping[str, Recording]
 ) -> dict[str, Any]:
     """Render songs in an order and write its joins beside the page: -> the sound and its length in seconds."""
-    scorer = music.scorers["downbeat"].scores
+    scorer = music.scorers["medley"].scores
     arrangement = arrange([songs[i] for i in order], scorer, Constraints(keep_order=True), _OPTIONS)
     plan = receipt.make_receipt(arrangement, "", _OPTIONS.bars, mix.PEAK_DB, "")
 
