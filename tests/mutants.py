@@ -148,7 +148,7 @@ MUTANTS: dict[str, tuple[str, list[tuple[str, str]]]] = {
             ("limited = limit(samples, 10 ** (peak_db / 20), RATE_HZ)", "limited = 0"),
             ("limited += limit(samples, 10 ** (peak_db / 20), RATE_HZ)", "pass"),
             ("_SUBSONIC_HZ = 10.0", "_SUBSONIC_HZ = 60.0"),
-            ("stem - lows(stem, _SUBSONIC_HZ)", "stem"),
+            ("block - lows(around, _SUBSONIC_HZ)[lead : lead + len(block)]", "block"),
             (" fade(stem, joins[i], places - places[0], rising=False)", " pass"),
         ],
     ),

@@ -7,9 +7,9 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import soundfile
 
+from djnet.audio.sample_file import Samples
 from djnet.errors import shown
 from djnet.files import whole_file
 
@@ -24,7 +24,7 @@ _BLOCK_FRAMES = 1 << 18
 _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
-def write(path: Path, samples: np.ndarray, rate: int, title: str, comment: str) -> None:
+def write(path: Path, samples: Samples, rate: int, title: str, comment: str) -> None:
     """Write samples [N, C], whole or not at all, in the format of the name's ending."""
     if path.suffix.lower() not in WRITABLE:
         raise ValueError(f"{path.name}: the ending says the format; there are {', '.join(WRITABLE)}.")
@@ -45,7 +45,7 @@ def sound_file(path: Path) -> Iterator[Path]:
             raise OSError(errno.EIO, f"cannot be written ({str(error) or 'not all of it'})", str(partial)) from error
 
 
-def _encode(path: Path, samples: np.ndarray, rate: int, title: str, comment: str, form: str, subtype: str) -> None:
+def _encode(path: Path, samples: Samples, rate: int, title: str, comment: str, form: str, subtype: str) -> None:
     """Write samples [N, C] with libsndfile; `form` and `subtype` are its names of a format."""
     with soundfile.SoundFile(os.fsencode(path), "w", rate, samples.shape[1], format=form, subtype=subtype) as sound:
         sound.title, sound.comment, sound.software = title, comment, "djnet"

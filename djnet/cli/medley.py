@@ -14,6 +14,7 @@ from tqdm import tqdm
 
 import djnet
 from djnet import audio
+from djnet.audio.sample_file import Samples
 from djnet.cli import job, options, text
 from djnet.cli.settings import Settings, number_of, read_settings
 from djnet.corpora import folder, free, playlists
@@ -187,15 +188,15 @@ def _write(output: Path, made_from: dict[str, Any], given: argparse.Namespace) -
     return 0
 
 
-def _read_again(path: Path, samples: np.ndarray) -> None:
+def _read_again(path: Path, samples: Samples) -> None:
     """Put what a file holds in place of samples [N, 2]."""
     with soundfile.SoundFile(os.fsencode(path)) as file:
         for first in range(0, len(samples), _BLOCK_FRAMES):
-            block = samples[first : first + _BLOCK_FRAMES]
-            block[:] = file.read(len(block), "float32", always_2d=True, fill_value=0.0)
+            last = min(len(samples), first + _BLOCK_FRAMES)
+            samples[first:last] = file.read(last - first, "float32", always_2d=True, fill_value=0.0)
 
 
-def _joins_only(samples: np.ndarray, joins: Sequence[Join]) -> np.ndarray:
+def _joins_only(samples: Samples, joins: Sequence[Join]) -> Samples:
     """The joins with a few seconds around each and a pause between: [N, 2] -> [M, 2]."""
     pause = np.zeros((round(_PAUSE_SECONDS * RATE_HZ), 2), np.float32)
     pieces = []

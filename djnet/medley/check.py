@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from tqdm import tqdm
 
+from djnet.audio.sample_file import Samples
 from djnet.medley.key import chroma_of, relatedness
-from djnet.medley.loudness import loudness_of, true_peak
+from djnet.medley.limiter import true_peak
+from djnet.medley.loudness import blocks_of, integrated, within
 from djnet.medley.mix import Mix
 from djnet.medley.tempo import longest_run
 from djnet.medley.transitions import BLENDS, RATE_HZ, Join
@@ -79,23 +81,23 @@ class Check:
 def check(mix: Mix) -> Check:
     """Measure a mix, given where its joins and beats should be."""
     cuts = mix.cuts
-    loudness = np.array([_loudness(mix.samples, *span) for span in itertools.pairwise(cuts)])
+    blocks = blocks_of(mix.samples, RATE_HZ)
+    loudness = np.array([_loudness(blocks, *span) for span in itertools.pairwise(cuts)])
     joins = [
         JoinCheck(
             _phase(mix.samples, join, *mix.beats[i : i + 2]),
-            _step(mix.samples, join, cuts[i], cuts[i + 2]),
+            _step(blocks, join, cuts[i], cuts[i + 2]),
             tempo_jump(mix.beats[i], mix.beats[i + 1], join),
             _keys(mix.samples, join, cuts[i], cuts[i + 2]),
         )
         for i, join in enumerate(tqdm(mix.joins, desc="check", unit="join", disable=not mix.joins))
     ]
-    power = np.average(10 ** (loudness / 10), weights=np.diff(cuts))  # each clip for as long as it plays
     audible = loudness[np.isfinite(loudness)]
     return Check(
         joins,
-        loudness=10 * float(np.log10(power)) if power > 0 else -np.inf,
+        loudness=integrated(blocks[1]),
         spread=float(np.ptp(audible)) if len(audible) else 0.0,
-        peak_db=20 * float(np.log10(max(true_peak(mix.samples, RATE_HZ), 1e-9))),
+        peak_db=20 * float(np.log10(max(true_peak(mix.samples), 1e-9))),
         silence=_longest_silence(mix.samples),
         limited_db=mix.limited_db,
     )
@@ -126,7 +128,7 @@ def tempo_jump(before: np.ndarray, after: np.ndarray, join: Join) -> float:
     return float(np.expm1(min(abs(np.log(ratio / one)) for one in simple)))
 
 
-def _keys(samples: np.ndarray, join: Join, first: float, last: float) -> float | None:
+def _keys(samples: Samples, join: Join, first: float, last: float) -> float | None:
     """How near the keys of the seconds before a join and after it are; none where hardly anything sounds together."""
     if join.kind not in (*BLENDS, "overlay", "loop"):
         return None
@@ -137,18 +139,19 @@ def _keys(samples: np.ndarray, join: Join, first: float, last: float) -> float |
     return float(relatedness(*(chroma_of(side, RATE_HZ).mean(axis=0) for side in sides)))
 
 
-def _loudness(samples: np.ndarray, start: float, end: float) -> float:
-    return loudness_of(samples[round(start * RATE_HZ) : round(end * RATE_HZ)], RATE_HZ)
+def _loudness(blocks: tuple[np.ndarray, np.ndarray], start: float, end: float) -> float:
+    """Loudness between two times, of blocks (times, LUFS) of the whole mix."""
+    return integrated(blocks[1][within(blocks[0], start, end)])
 
 
-def _step(samples: np.ndarray, join: Join, first: float, last: float) -> float:
+def _step(blocks: tuple[np.ndarray, np.ndarray], join: Join, first: float, last: float) -> float:
     """How much louder, in LU, it is right after a join than right before it, within the two clips."""
-    before = _loudness(samples, max(first, join.start - _LOUDNESS_SECONDS), max(join.start, first + 1.0))
-    after = _loudness(samples, min(join.end, last - 1.0), min(last, join.end + _LOUDNESS_SECONDS))
+    before = _loudness(blocks, max(first, join.start - _LOUDNESS_SECONDS), max(join.start, first + 1.0))
+    after = _loudness(blocks, min(join.end, last - 1.0), min(last, join.end + _LOUDNESS_SECONDS))
     return after - before if np.isfinite([before, after]).all() else 0.0
 
 
-def _phase(samples: np.ndarray, join: Join, before: np.ndarray, after: np.ndarray) -> float | None:
+def _phase(samples: Samples, join: Join, before: np.ndarray, after: np.ndarray) -> float | None:
     """How much later, in ms, beats come after the middle of a join than before it, against where they should be."""
     from djnet.downbeats.network import FRAMES_PER_SECOND
     from djnet.downbeats.tracker import activations
@@ -182,11 +185,13 @@ def _offset(probability: np.ndarray, place: float) -> float | None:
     return peak + (0.5 * (left - right) / bend if bend else 0.0) - place
 
 
-def _longest_silence(samples: np.ndarray) -> float:
+def _longest_silence(samples: Samples) -> float:
     """The longest silence in seconds, but for the fade at the end: [N, 2] -> seconds."""
-    block = RATE_HZ // 20
-    body = samples[: max(0, len(samples) - 2 * RATE_HZ) // block * block]
-    body = body.reshape(-1, block * 2)
-    power = np.einsum("ij,ij->i", body, body) / body.shape[1]
-    run = longest_run(power < 10 ** (_SILENT_DB / 10))
+    block, piece = RATE_HZ // 20, 60 * RATE_HZ
+    frames = max(0, len(samples) - 2 * RATE_HZ) // block * block
+    powers = [np.zeros(0)]
+    for first in range(0, frames, piece):
+        body = samples[first : min(frames, first + piece)].reshape(-1, block * 2)
+        powers.append(np.einsum("ij,ij->i", body, body) / body.shape[1])
+    run = longest_run(np.concatenate(powers) < 10 ** (_SILENT_DB / 10))
     return (run.stop - run.start) * block / RATE_HZ

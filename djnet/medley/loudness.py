@@ -1,4 +1,4 @@
-"""Loudness and true peak, a limiter, and gains that make the clips of a mix equally loud.
+"""Loudness, and gains that make the clips of a mix equally loud.
 
 Each clip gets one gain (in dB), raised or lowered near its beginning and near its end, so that there is no step in
 loudness where two meet: a quiet ending comes up while the loud beginning that follows comes down, slowly, and no more
@@ -10,16 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.ndimage
-import soxr
+import scipy.signal
+
+from djnet.audio.sample_file import Samples
 
 _BLOCK_SECONDS, _BLOCK_STEP_SECONDS = 0.4, 0.1  # of ITU-R BS.1770
+_OFFSET_LU = -0.691
 _ABSOLUTE_GATE_LUFS, _RELATIVE_GATE_LU = -70.0, 10.0
-
-_LIMITER_SECONDS = 0.06
-_LIMITER_BLOCK_FRAMES = 1 << 20
-_LIMITER_ROUNDS = 3
-_MARGIN = 0.98  # of the ceiling, because a gain that changes moves what lies between the samples
+_PIECE_STEPS = 100  # that are filtered at once
 
 _EDGE_SECONDS = 6.0  # before and after a join, where loudness is compared
 _SHORTEST_EDGE_SECONDS = 1.0
@@ -32,26 +30,53 @@ _ITERATIONS = 4  # which blocks the gate leaves out depends on the gains
 Span = tuple[float, float]  # seconds
 
 
-def loudness_of(samples: np.ndarray, rate: int) -> float:
+def loudness_of(samples: Samples, rate: int) -> float:
     """Integrated loudness by ITU-R BS.1770: [N, C] -> LUFS; -inf for silence or less than 0.4 s."""
-    return _measure(samples, rate)[0]
+    return integrated(blocks_of(samples, rate)[1])
 
 
-def blocks_of(samples: np.ndarray, rate: int) -> tuple[np.ndarray, np.ndarray]:
-    """Loudness of blocks of 0.4 s that begin every 0.1 s: [N, C] -> seconds of their middles [B], LUFS [B]."""
-    blocks = _measure(samples, rate)[1]
+def blocks_of(samples: Samples, rate: int) -> tuple[np.ndarray, np.ndarray]:
+    """Loudness of blocks of 0.4 s that begin every 0.1 s: [N, C] -> seconds of their middles [B], LUFS [B].
+
+    No blocks for silence. Computed in pieces, so that a long mix takes no more memory than a short one.
+    """
+    step, overlap = round(_BLOCK_STEP_SECONDS * rate), round(_BLOCK_SECONDS / _BLOCK_STEP_SECONDS)
+    filters = _weighting(rate)
+    state = np.zeros((len(filters), 2, samples.shape[1]))
+    powers = [np.zeros(0)]
+    for first in range(0, len(samples) // step * step, _PIECE_STEPS * step):
+        piece = samples[first : first + _PIECE_STEPS * step].astype(np.float64)
+        piece, state = scipy.signal.sosfilt(filters, piece, axis=0, zi=state)
+        piece = piece[: len(piece) // step * step].reshape(-1, step * piece.shape[1])
+        powers.append(np.einsum("ij,ij->i", piece, piece) / step)
+    power = np.concatenate(powers)
+    if len(power) < overlap or not power.any():
+        return np.zeros(0), np.zeros(0)
+    means = np.lib.stride_tricks.sliding_window_view(power, overlap).mean(axis=1)
+    with np.errstate(divide="ignore"):
+        blocks = _OFFSET_LU + 10 * np.log10(means)
     return np.arange(len(blocks)) * _BLOCK_STEP_SECONDS + _BLOCK_SECONDS / 2, blocks
 
 
-def _measure(samples: np.ndarray, rate: int) -> tuple[float, np.ndarray]:
-    import pyloudnorm
+@functools.cache
+def _weighting(rate: int) -> np.ndarray:
+    """The filters of BS.1770, a shelf for the head and a high-pass, as second-order sections: [2, 6]."""
+    from pyloudnorm import IIRfilter
 
-    if len(samples) < _BLOCK_SECONDS * rate + 1 or not samples.any():
-        return -np.inf, np.zeros(0)
-    meter = pyloudnorm.Meter(rate)
-    with np.errstate(divide="ignore"):
-        loudness = float(meter.integrated_loudness(samples.astype(np.float64)))
-    return loudness, np.array(meter.blockwise_loudness)
+    shelf = IIRfilter(4.0, 1 / np.sqrt(2), 1500.0, rate, "high_shelf")
+    high_pass = IIRfilter(0.0, 0.5, 38.0, rate, "high_pass")
+    return np.array([np.concatenate([one.b, one.a]) for one in (shelf, high_pass)])
+
+
+def integrated(blocks: np.ndarray) -> float:
+    """Loudness of blocks together, without pauses: LUFS [B] -> LUFS; -inf if there is nothing but pauses."""
+    counts = gate(blocks)
+    return 10 * float(np.log10((10 ** (blocks[counts] / 10)).mean())) if counts.any() else -np.inf
+
+
+def within(times: np.ndarray, start: float, end: float) -> np.ndarray:
+    """Which blocks, by their middles in seconds, lie wholly between two times: [B] -> bool [B]."""
+    return np.abs(2 * times - start - end) <= end - start - _BLOCK_SECONDS + 1e-6
 
 
 def gate(blocks: np.ndarray) -> np.ndarray:
@@ -61,59 +86,6 @@ def gate(blocks: np.ndarray) -> np.ndarray:
         return np.zeros(len(blocks), bool)
     relative = 10 * np.log10((10 ** (audible / 10)).mean()) - _RELATIVE_GATE_LU
     return blocks > max(relative, _ABSOLUTE_GATE_LUFS)
-
-
-def true_peak(samples: np.ndarray, rate: int) -> float:
-    """The highest absolute value, also between samples, by fourfold oversampling: [N, C] -> float."""
-    highest = _peak(samples)
-    for first in range(0, len(samples), rate):
-        block = samples[max(0, first - 64) : first + rate + 64]
-        if _peak(block) > 0.7 * highest:  # others cannot reach it between their samples
-            highest = max(highest, _peak(soxr.resample(block, 1, 4)))
-    return highest
-
-
-def _peaks(samples: np.ndarray) -> np.ndarray:
-    """The highest absolute value around each sample, also between samples: [N, C] -> float32 [N]."""
-    fine = functools.reduce(np.maximum, np.abs(soxr.resample(samples, 1, 4)).T)
-    fine = np.pad(fine, (2, max(0, 4 * len(samples) + 2 - len(fine))))[: 4 * len(samples) + 4]
-    four = functools.reduce(np.maximum, (fine[i::4] for i in range(4)))  # much faster than a maximum over a short axis
-    return np.maximum(four[:-1], four[1:]).astype(np.float32)
-
-
-def _peak(samples: np.ndarray) -> float:
-    return float(max(samples.max(initial=0.0), -samples.min(initial=0.0)))
-
-
-def limit(samples: np.ndarray, ceiling: float, rate: int) -> float:
-    """Bring the true peak of samples [N, C] below a ceiling, in place: -> dB taken from the highest peak.
-
-    The gain dips around the peaks only, smoothly and in time; everything else stays as loud as it was.
-    """
-    highest = peak = _peak(samples)
-    for _ in range(_LIMITER_ROUNDS):  # a gain that changes moves what lies between the samples
-        _lower_peaks(samples, _MARGIN * ceiling, rate)
-        peak = true_peak(samples, rate)
-        if peak <= ceiling:
-            break
-    samples *= np.float32(min(1.0, ceiling / max(peak, 1e-9)))  # by the little that may be left
-    return max(0.0, 20 * float(np.log10(max(highest, 1e-9) / ceiling)))
-
-
-def _lower_peaks(samples: np.ndarray, target: float, rate: int) -> None:
-    """Lower samples [N, C] around the peaks above a target, in place."""
-    size = 2 * round(_LIMITER_SECONDS * rate / 2) + 1
-    before = samples[:0]
-    for first in range(0, len(samples), _LIMITER_BLOCK_FRAMES):  # in blocks, to spare memory; each sees its neighbours
-        block = samples[first : first + _LIMITER_BLOCK_FRAMES]
-        around = np.concatenate([before, samples[first : first + _LIMITER_BLOCK_FRAMES + 2 * size]])
-        begin, before = len(before), block[-2 * size :].copy()
-        if _peak(around) > 0.7 * target:  # others cannot reach it between their samples
-            needed = target / np.maximum(_peaks(around), target)
-            gain = scipy.ndimage.minimum_filter1d(needed, size)
-            for width in (size // 2 + 1, size - size // 2):  # two running means, together as wide as the minimum
-                gain = scipy.ndimage.uniform_filter1d(gain, width)
-            block *= np.minimum(gain, needed)[begin:][: len(block), None]
 
 
 @dataclass(frozen=True)
@@ -165,7 +137,7 @@ class ClipLoudness:
 
     def within(self, span: Span, gains: np.ndarray) -> tuple[float, np.ndarray]:
         """Loudness of a span with gains [3] (whole, lead, tail), and its derivative by each of them [3]."""
-        inside = np.abs(2 * self.times - sum(span)) <= span[1] - span[0] - _BLOCK_SECONDS + 1e-6
+        inside = within(self.times, *span)
         weights = Gain(self.alone).weights(self.times[inside])
         loudness = self.loudness[inside] + weights @ gains
         counts = gate(loudness)

@@ -2,7 +2,6 @@
 
 import functools
 import itertools
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from djnet.audio.sample_file import SampleFile, Samples
 from djnet.medley.fades import equal_power, fade, lows, repeated
-from djnet.medley.loudness import ClipLoudness, Span, blocks_of, equal_gains, limit
+from djnet.medley.limiter import limit
+from djnet.medley.loudness import ClipLoudness, Span, blocks_of, equal_gains, within
 from djnet.medley.stretch import stretched
 from djnet.medley.transitions import RATE_HZ, Asked, Join, Segment, TimeMap, lay_out
 
@@ -22,8 +23,9 @@ LOSSY_PEAK_DB = -2.5  # lossy encoders overshoot
 _FADE_IN_SECONDS, _FADE_OUT_SECONDS = 0.005, 2.0  # of the whole mix
 _SUBSONIC_HZ = 10.0  # lower frequencies are not music, and would thump at a join
 _CONTEXT_SECONDS = 0.5  # around what is heard of a segment, for filters and stretching
+_SETTLING_FRAMES = RATE_HZ  # around a block that is filtered
 _LIMITER_PASSES = 3
-_EQUAL_DB = 0.1  # smaller gains are not worth another pass
+_EQUAL_DB = 0.2  # smaller gains are not worth another pass
 _BLOCK_FRAMES = 1 << 20
 _IN_MEMORY_SECONDS = 1200.0
 
@@ -32,7 +34,7 @@ _IN_MEMORY_SECONDS = 1200.0
 class Mix:
     """The mix: samples float32 [N, 2], the beats [K, 2] of every segment in seconds of the mix, and the joins."""
 
-    samples: np.ndarray
+    samples: Samples  # of a long mix on disk
     beats: list[np.ndarray]
     joins: list[Join]
     limited_db: float = 0.0  # the most that the limiter took from a peak
@@ -78,18 +80,22 @@ def _rendered(
         times, blocks = blocks_of(_stereo(segment.read()), RATE_HZ)
         clips.append(ClipLoudness(np.interp(times, *time_map), blocks - segment.gain, *spans))
     gains = equal_gains(clips, LOUDNESS_LUFS)
-    samples = _silence(_frames(maps[-1][1][-1]), folder)
+    frames = _frames(maps[-1][1][-1])
+    samples: Samples
+    if folder is None or frames <= _IN_MEMORY_SECONDS * RATE_HZ:
+        samples = np.zeros((frames, 2), np.float32)
+    else:
+        samples = SampleFile(frames, folder)
     for i, (segment, (source, target)) in enumerate(zip(segments, maps, strict=True)):
         places = _frames(target)
-        stem = _stereo(segment.read())
-        stem = stretched(stem - lows(stem, _SUBSONIC_HZ), source, places - places[0], RATE_HZ)
-        _amplify(stem, gains[i].at, places[0])
+        stem = stretched(_without_subsonic(_stereo(segment.read())), source, places - places[0], RATE_HZ)
+        _amplify(stem, (0, len(stem)), gains[i].at, places[0])
         if i > 0:
             fade(stem, joins[i - 1], places - places[0], rising=True)
         if i < len(joins):
             again = repeated(stem, joins[i])
             fade(stem, joins[i], places - places[0], rising=False)
-            samples[places[-1] :][: len(again)] += again[: len(samples) - places[-1]]
+            samples[places[-1] : places[-1] + len(again)] += again[: len(samples) - places[-1]]
         samples[places[0] : places[-1]] += stem
         done()
     _fade_ends(samples)
@@ -171,50 +177,52 @@ def _spans(joins: list[Join], seconds: float) -> list[tuple[Span, Span]]:
     return list(zip(itertools.pairwise(cuts), zip(begins, ends, strict=True), strict=True))
 
 
-def _equalise(samples: np.ndarray, joins: list[Join], wanted: Sequence[float]) -> bool:
+def _equalise(samples: Samples, joins: list[Join], wanted: Sequence[float]) -> bool:
     """Make the segments of a mix [N, 2] equally loud after the limiter took from some: -> False if they were.
 
     `wanted` says how much louder each shall be than the rest, in dB.
     """
+    times, blocks = blocks_of(samples, RATE_HZ)
     clips = []
     for (own, alone), louder in zip(_spans(joins, len(samples) / RATE_HZ), wanted, strict=True):
-        begin, end = _frames(own)
-        times, blocks = blocks_of(samples[begin:end], RATE_HZ)
-        clips.append(ClipLoudness(own[0] + times, blocks - louder, own, alone))
+        inside = within(times, *own)
+        clips.append(ClipLoudness(times[inside], blocks[inside] - louder, own, alone))
     gains = equal_gains(clips, LOUDNESS_LUFS)
     if max(abs(value) for gain in gains for value in (gain.whole, gain.lead, gain.tail)) < _EQUAL_DB:
         return False
     for i, gain in enumerate(gains):
-        begin, end = _frames(gain.alone)
-        _amplify(samples[begin:end], gain.at, begin)
+        _amplify(samples, _frames(gain.alone), gain.at)
         if i < len(joins):
-            begin, end = end, _frames(joins[i].end)
             edges = gain.whole + gain.tail, gains[i + 1].whole + gains[i + 1].lead
             between = functools.partial(np.interp, xp=(joins[i].start, joins[i].end), fp=edges)
-            _amplify(samples[begin:end], between, begin)
+            _amplify(samples, _frames((joins[i].start, joins[i].end)), between)
     return True
 
 
-def _amplify(samples: np.ndarray, gain: Callable[[np.ndarray], np.ndarray], first: int) -> None:
-    """Apply a gain in dB, a function of seconds of the mix, to samples [N, 2] from its sample `first` on, in place."""
-    for begin in range(0, len(samples), _BLOCK_FRAMES):
-        block = samples[begin : begin + _BLOCK_FRAMES]
-        decibels = gain((first + begin + np.arange(len(block))) / RATE_HZ)
-        block *= (10 ** (decibels / 20)).astype(np.float32)[:, None]
+def _amplify(samples: Samples, span: tuple[int, int], gain: Callable[[np.ndarray], np.ndarray], place: int = 0) -> None:
+    """Apply a gain in dB, a function of seconds of the mix, to a span of samples [N, 2], in place.
+
+    The first of the samples has its `place` in the mix.
+    """
+    begin, end = span
+    for first in range(begin, end, _BLOCK_FRAMES):
+        last = min(end, first + _BLOCK_FRAMES)
+        decibels = gain((place + np.arange(first, last)) / RATE_HZ)
+        samples[first:last] *= (10 ** (decibels / 20)).astype(np.float32)[:, None]
 
 
-def _silence(frames: int, folder: Path | None) -> np.ndarray:
-    """Zeros float32 [frames, 2]; if they are many, in a file without a name in a folder, which ends with them."""
-    if folder is None or frames <= _IN_MEMORY_SECONDS * RATE_HZ:
-        return np.zeros((frames, 2), np.float32)
-    with tempfile.TemporaryFile(dir=folder) as file:
-        for first in range(0, frames, _BLOCK_FRAMES):  # a disk that is too full says so here
-            file.write(bytes(8 * min(_BLOCK_FRAMES, frames - first)))
-        file.flush()
-        return np.memmap(file, np.float32, "r+", shape=(frames, 2))
+def _without_subsonic(samples: np.ndarray) -> np.ndarray:
+    """What lies above 10 Hz, in blocks, which spares memory: [N, 2] -> [N, 2]."""
+    out = np.empty_like(samples)
+    for first in range(0, len(samples), _BLOCK_FRAMES):
+        lead = min(first, _SETTLING_FRAMES)
+        around = samples[first - lead : first + _BLOCK_FRAMES + _SETTLING_FRAMES]
+        block = samples[first : first + _BLOCK_FRAMES]
+        out[first : first + len(block)] = block - lows(around, _SUBSONIC_HZ)[lead : lead + len(block)]
+    return out
 
 
-def _fade_ends(samples: np.ndarray) -> None:
+def _fade_ends(samples: Samples) -> None:
     """No click at the beginning, a fade at the end, in place."""
     short, long = (min(round(s * RATE_HZ), len(samples) // 4) for s in (_FADE_IN_SECONDS, _FADE_OUT_SECONDS))
     samples[:short] *= equal_power(np.linspace(0, 1, short), rising=True)

@@ -12,6 +12,7 @@ import numpy as np
 
 import djnet
 from djnet import audio
+from djnet.audio.sample_file import Samples
 from djnet.corpora import write_csv
 from djnet.errors import UserError, shown
 from djnet.files import read_json, require_shape, whole_file, write_json
@@ -29,6 +30,7 @@ _COLUMNS = ["start", "end", "label", "song_start", "song_end", "bpm", "key", "jo
 _MOST_BARS = 64  # of a join
 _MARGIN_SECONDS = 0.3  # of music around a part, for its edges
 _STEP = RATE_HZ // 20  # samples that share a point of the picture
+_PIECE = 1200 * _STEP  # samples that are read at once: a minute
 _ROW_SECONDS = 100.0  # of a picture
 _LETTERS = 195  # that fit into a row
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
@@ -170,9 +172,10 @@ def draw(path: Path, mix: Mix, names: Sequence[str], scores: Sequence[float]) ->
 
     rows = max(1, round(mix.cuts[-1] / _ROW_SECONDS))
     seconds = mix.cuts[-1] / rows
+    peaks = _peaks(mix.samples)
     figure = Figure(figsize=(12, 0.6 + 1.7 * rows), layout="constrained")
     for row, axes in enumerate(np.atleast_1d(figure.subplots(rows, 1))):
-        _draw_all(axes, mix, names, scores, letters_a_second=_LETTERS / seconds)
+        _draw_all(axes, mix, peaks, names, scores, letters_a_second=_LETTERS / seconds)
         axes.set(xlim=(row * seconds, (row + 1) * seconds), ylim=(-1.25, 1.75), yticks=[])
         axes.spines[["left", "right", "top"]].set_visible(False)
     axes.set_xlabel("seconds; colours: songs, bands: joins with their scores, ticks: downbeats")
@@ -180,9 +183,28 @@ def draw(path: Path, mix: Mix, names: Sequence[str], scores: Sequence[float]) ->
         figure.savefig(partial, format="png", dpi=80)
 
 
-def _draw_all(axes: Any, mix: Mix, names: Sequence[str], scores: Sequence[float], letters_a_second: float) -> None:
-    """Draw the whole medley; a row shows what its limits leave of it."""
-    peaks = np.array([np.abs(mix.samples[i : i + _STEP]).max() for i in range(0, len(mix.samples), _STEP)])
+def _peaks(samples: Samples) -> np.ndarray:
+    """The loudest sample of every 50 ms: [N, 2] -> float32 [P]."""
+    peaks = [np.zeros(0, np.float32)]
+    for first in range(0, len(samples), _PIECE):
+        piece = np.abs(samples[first : first + _PIECE])
+        piece = np.pad(piece, ((0, -len(piece) % _STEP), (0, 0)))
+        peaks.append(piece.reshape(-1, 2 * _STEP).max(axis=1))
+    return np.concatenate(peaks)
+
+
+def _draw_all(
+    axes: Any, mix: Mix, peaks: np.ndarray, names: Sequence[str], scores: Sequence[float], letters_a_second: float
+) -> None:
+    """Draw the whole medley; a row shows what its limits leave of it.
+
+    axes: of the row
+    mix: joins and beats
+    peaks: heights of the waveform, every 50 ms: [P]
+    names: of the songs
+    scores: of the joins
+    letters_a_second: that fit
+    """
     times = (np.arange(len(peaks)) + 0.5) * _STEP / RATE_HZ
     for i, name in enumerate(names):
         colour = _COLOURS[i % len(_COLOURS)]

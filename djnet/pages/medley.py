@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from djnet.audio.sample_file import Samples
 from djnet.medley.mix import Mix
 from djnet.medley.receipt import names_of
 from djnet.medley.transitions import RATE_HZ
@@ -35,7 +36,7 @@ def write_medley(path: Path, music: Path, mix: Mix, receipt: Mapping[str, Any], 
         "songs": songs,
         "joins": [_join(i, join, receipt, names) for i, join in enumerate(joins)],
     }
-    text = base64.b64encode(sound.mp3(mix.samples, RATE_HZ, _COMPRESSION)).decode("ascii") if embed else ""
+    text = base64.b64encode(sound.mp3(mix.samples[:], RATE_HZ, _COMPRESSION)).decode("ascii") if embed else ""
     page.write_page(
         path, "medley.html.jinja", title=receipt["title"], music=music.name, data=data, sound=text,
         facts=f"{len(songs)} song{'s' * (len(songs) != 1)}, {words.clock(mix.cuts[-1])}",
@@ -43,12 +44,15 @@ def write_medley(path: Path, music: Path, mix: Mix, receipt: Mapping[str, Any], 
     )  # fmt: skip
 
 
-def peaks(samples: np.ndarray) -> np.ndarray:
+def peaks(samples: Samples) -> np.ndarray:
     """The loudest sample of every 20 ms: [N, 2] -> uint8 [P], 255 is full scale."""
-    step = RATE_HZ // _POINTS_A_SECOND
-    blocks = samples[: len(samples) // step * step].reshape(-1, step * samples.shape[1])
-    loud = np.maximum(blocks.max(axis=1), -blocks.min(axis=1))
-    return np.clip(255 * loud, 0, 255).astype(np.uint8)
+    step, points = RATE_HZ // _POINTS_A_SECOND, [np.zeros(0, np.uint8)]
+    for first in range(0, len(samples) // step * step, 60 * RATE_HZ):
+        piece = samples[first : first + 60 * RATE_HZ]
+        blocks = piece[: len(piece) // step * step].reshape(-1, step * piece.shape[1])
+        loud = np.maximum(blocks.max(axis=1), -blocks.min(axis=1))
+        points.append(np.clip(255 * loud, 0, 255).astype(np.uint8))
+    return np.concatenate(points)
 
 
 def _song(clip: Mapping[str, Any], name: str, span: tuple[float, float], beats: np.ndarray) -> dict[str, Any]:
