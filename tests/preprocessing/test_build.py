@@ -19,7 +19,7 @@ from djnet import audio, constants
 from djnet.corpora import folder
 from djnet.errors import UserError
 from djnet.features import log_mel
-from djnet.records import SPLITS, Manifest
+from djnet.records import FEATURES, SPLITS, Manifest
 from preprocessing import build as job_module
 from preprocessing.build import build
 from preprocessing.clips import Settings, choose_starts
@@ -206,6 +206,22 @@ def test_other_settings_replace_the_records_and_a_damaged_shard_is_repaired(song
     assert build(songs, tmp_path, Settings(), cache).manifest.hash == records.hash
     Manifest.read(tmp_path).shards("test")[0].write_bytes(b"rubbish")
     assert build(songs, tmp_path, Settings(), cache).manifest.hash == records.hash
+
+
+@pytest.mark.parametrize("changed", ["jigsaw sizes", "beats", "pieces"])
+def test_records_of_another_program_are_not_up_to_date(songs, records, cache, monkeypatch, changed):
+    def prepare(*_) -> None:
+        raise UserError("prepared again")
+
+    monkeypatch.setattr(job_module, "_prepare_all", prepare)
+    assert build(songs, records.folder, Settings(), cache).manifest.hash == records.hash, "nothing is done"
+    if changed == "jigsaw sizes":
+        monkeypatch.setitem(FEATURES, "jigsaw_sizes", [3, 5])
+    else:
+        module = {"beats": job_module.tracker, "pieces": job_module.duplicates}[changed]
+        monkeypatch.setattr(module, "VERSION", "another")
+    with pytest.raises(UserError, match="prepared again"):
+        build(songs, records.folder, Settings(), cache)
 
 
 def test_workers_and_compression_do_not_change_the_records(songs, records, tmp_path, cache):

@@ -122,6 +122,19 @@ def test_sample_rates_that_no_music_has(tmp_path, rate):
         audio.probe(tmp_path / "x.wav")
 
 
+def test_more_channels_than_any_music_has(tmp_path):
+    soundfile.write(tmp_path / "x.wav", np.zeros((100, 65)), SAMPLE_RATE_HZ)
+    with pytest.raises(audio.AudioError, match="has 65 channels; 64 are the most"):
+        audio.probe(tmp_path / "x.wav")
+
+
+def test_an_mp3_file_beyond_a_gigabyte_is_refused_before_it_is_read(tmp_path):
+    with open(tmp_path / "x.mp3", "wb") as file:
+        file.truncate((1 << 30) + 1)  # takes no room on the disk
+    with pytest.raises(audio.AudioError, match="has 1074 MB; mp3 files of up to 1074 are read"):
+        audio.load(tmp_path / "x.mp3")
+
+
 def test_the_highest_sample_rate(tmp_path, write_tone):
     path = write_tone(tmp_path / "x.wav", seconds=1, rate=384_000)
     assert len(audio.load(path)) == pytest.approx(SAMPLE_RATE_HZ, abs=1)

@@ -145,3 +145,14 @@ def test_tags_in_a_broken_encoding_give_way_to_the_name(tmp_path, samples):
     assert audio.title_of(path) == ("Caf\N{LATIN SMALL LETTER E WITH ACUTE}", "A B")
     path.write_bytes(path.read_bytes().replace(b"Caf\xc3\xa9", b"Caf\xe9\xe9"))
     assert audio.title_of(path) == ("my song", "A B")
+
+
+@pytest.mark.parametrize("pyav", [True, False])
+def test_what_fills_the_disk_is_refused(tmp_path, samples, monkeypatch, pyav):
+    if not pyav and shutil.which("ffmpeg") is None:
+        pytest.skip("the program ffmpeg is not installed")
+    monkeypatch.setattr(other_formats, "_has_pyav", lambda: pyav)
+    monkeypatch.setattr(other_formats, "_LONGEST_SECONDS", SECONDS - 2.0)
+    path = encode(tmp_path / "x.m4a", samples)
+    with pytest.raises(audio.AudioError, match="is longer than 2 hours; cut a piece out of it"):
+        audio.probe(path)
