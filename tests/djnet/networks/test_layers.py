@@ -95,6 +95,21 @@ def test_with_repeated_edges_a_sound_that_does_not_change_is_the_same_in_every_f
         ConvBlock(2, 5, 3, edges="repeated")
 
 
+@pytest.mark.parametrize("size", [3, 4])
+def test_a_frame_is_computed_from_the_same_frames_with_any_stride_and_edges(size):
+    """Kernels of an even size reach one frame further to the right, as TensorFlow's do."""
+    x = _random(1, 12, 3)
+    plain = ConvBlock(1, 5, size)
+    expected = plain(x)[0].numpy()
+    for options in ({"stride": 2}, {"edges": "repeated"}):
+        other = ConvBlock(1, 5, size, **options)
+        other.build(x.shape)
+        other.set_weights(plain.get_weights())
+        step = options.get("stride", 1)
+        inside = slice(2 // step, -2 // step)
+        assert np.abs(other(x)[0][:, inside] - expected[:, ::step][:, inside]).max() < 1e-5
+
+
 def test_statistics_pooling():
     x, mask = tf.nn.relu(_random(2, 7, 3)), _mask([7, 4], 7)
     x *= mask[..., None]
