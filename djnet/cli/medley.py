@@ -82,6 +82,7 @@ def _make(given: argparse.Namespace, output: Path, cache: Path) -> int:
         {i: _some(values, "start", "length") for i, values in settings.songs.items()},
         given.order,
         settings.joins,
+        given.arc,
     )
     print(f"score: up to {given.candidates} parts of {text.count(len(songs), 'song')}", file=sys.stderr)
     arrangement = arrange.arrange(songs, load_network(given.network), constraints, wishes)

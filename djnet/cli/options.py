@@ -11,6 +11,7 @@ CACHE = "~/.cache/djnet"
 # Seconds of each song (None: all of it), and bars of a blend.
 STYLES: dict[str, tuple[float | None, int]] = {"medley": (16.0, 2), "party": (75.0, 4), "full": (None, 8)}
 ORDERS = ("mix", "tempo", "sen")  # as in medley/join_score.py
+ARCS = ("rise", "fall", "wave", "flat")  # as in medley/energy.py
 PIECES, LEVELS = (3, 4, 5, 6, 7, 8), ("fixed", "downbeat", "bar")  # as in pages/puzzles.py
 
 _MEDLEY_EPILOG = """\
@@ -76,6 +77,7 @@ def medley() -> job.Parser:
     add("--before", nargs=2, action="append", default=[], metavar=("A", "B"), help="A plays before B; may be repeated")
     add("--order", choices=ORDERS, default="mix",
         help="what makes a good join: all that is heard (mix, the default), SEN alone, or tempo alone")  # fmt: skip
+    add("--arc", choices=ARCS, help="how energy shall go, as far as joins allow: up, down, up and down, or evenly")
     add("--keep-order", action="store_true", help="keep songs in the order given, and files of a folder sorted by name")
     add("--drop-worst", type=int, default=0, metavar="K", help="leave out the K songs that fit worst")
     add = words.add_argument_group("advanced").add_argument

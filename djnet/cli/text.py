@@ -82,7 +82,11 @@ def _order_lines(arrangement: Arrangement, names: Sequence[str]) -> list[str]:
         kind = "Second-best order" if solution.proven else "Another order"
         songs = [names[i][:20] for i in second.order[:_MOST_NAMES]] + ["..."] * (len(second.order) > _MOST_NAMES)
         lines.append(f"{kind}: scores {solution.value - second.value:.2f} less in all: {', '.join(songs)}.")
-    lines += [f"--{name.replace('_', '-')} costs {cost:.2f} of the score." for name, cost in arrangement.costs.items()]
+    if arrangement.energies:
+        lines.append(f"Energy from song to song: {', '.join(f'{one:.2f}' for one in arrangement.energies)}.")
+    for name, cost in arrangement.costs.items():
+        wish = "[[join]] in the settings" if name == "join" else f"--{name.replace('_', '-')}"
+        lines.append(f"{wish} costs {cost:.2f} of the score.")
     if dropped := [name for i, name in enumerate(names) if i not in solution.order]:
         lines.append(f"Left out, fitting worst: {', '.join(dropped)}.")
     return lines

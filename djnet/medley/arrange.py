@@ -3,20 +3,24 @@
 import itertools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from djnet.errors import UserError
 from djnet.medley.analysis import Song
+from djnet.medley.energy import arc_scores, energies
 from djnet.medley.join_score import JoinScores, Scorer, score_joins
-from djnet.medley.parts import Part, candidates, possible_lengths
-from djnet.medley.search import Constraints, Solution, second_best, solve
+from djnet.medley.parts import Part, candidates, ends, possible_lengths
+from djnet.medley.search import Constraints, Places, Solution, second_best, solve, value_at
 from djnet.medley.transitions import Asked, Join, Segment, lay_out
 from djnet.medley.whole import whole, with_ends
+from djnet.ordering import EXACT_LIMIT
 
-_FITNESS = 0.05  # what one unit less of a part's fitness costs at each of its joins, in score
+_FITNESS = 0.1  # what one unit less of a part's fitness costs, in score
+_CLEARLY = 0.03  # what another part than the best must gain besides, at its joins, to be played
+_ENDS = 0.03  # what a medley gains that begins with an opening, and as much with an ending
 _TOTAL_TRIES = 4
 _USUAL_SECONDS = 16.0  # of a song whose start is set, while others play whole
 
@@ -28,7 +32,7 @@ class Options:
     With a length of None songs play whole.
 
     `order` names the weights of a join's terms, see `join_score.WEIGHTS`; `joins` says what is asked of the join from
-    one song to another.
+    one song to another. `arc` is how energy shall go, see `energy.ARCS`.
     """
 
     length: float | None = 16.0
@@ -38,6 +42,7 @@ class Options:
     settings: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
     order: str = "mix"
     joins: Mapping[tuple[int, int], Asked] = field(default_factory=dict)
+    arc: str | None = None
 
 
 @dataclass(frozen=True)
@@ -55,8 +60,10 @@ class Arrangement:
     percentiles: list[float]
     solution: Solution
     second: Solution | None
-    costs: dict[str, float]  # of each constraint, in score
+    costs: dict[str, float]  # of each constraint and each other wish, in score
     asked: list[Asked]  # of each join
+    offered: Sequence[Sequence[Part]] = ()  # the parts of every song that might have played, the best first
+    energies: Sequence[float] = ()  # of the parts, if there is an arc
 
     @property
     def seconds(self) -> float:
@@ -100,7 +107,23 @@ def _arranged(
         else candidates(song, seconds or _USUAL_SECONDS, options.candidates, **options.settings.get(i, {}))
         for i, (song, seconds) in enumerate(zip(songs, lengths, strict=True))
     ]
+    if options.candidates > 1 and len(songs) > 1 and None not in lengths:
+        parts = [_with_ends(own, i, len(songs), constraints, options) for i, own in enumerate(parts)]
     return arrange_parts(parts, scorer, constraints, options)
+
+
+def _with_ends(own: list[Part], song: int, count: int, constraints: Constraints, options: Options) -> list[Part]:
+    """The parts of a song, with its opening and its ending where they may play.
+
+    Of many songs, only those that are known to be first or last, because every part more is joined with all others.
+    """
+    edges = {"first": constraints.first, "last": constraints.last}
+    if constraints.keep_order and not constraints.drop:
+        edges = {"first": 0, "last": count - 1}
+    if options.settings.get(song):
+        return own
+    allowed = [name for name, only in edges.items() if only == song or (only is None and count <= EXACT_LIMIT)]
+    return own + [part for part in ends(own[0]) if part.only in allowed]
 
 
 def arrange_parts(
@@ -113,17 +136,35 @@ def arrange_parts(
     plays_whole = options.length is None and options.total is None
     if len(parts) == 1:
         return as_given(with_ends(list(parts[0])) if plays_whole else parts[0][:1], scorer, options)
-    songs = [own[0].song for own in parts]
-    joins = score_joins(list(itertools.chain(*parts)), scorer, options.bars, options.order, _by_path(songs, options))
-    scores = _with_fitness(parts, joins)
-    solution = solve(scores, constraints)
-    costs = {name: max(0.0, solve(scores, free).value - solution.value) for name, free in constraints.relaxed()}
+    flat, songs = list(itertools.chain(*parts)), [own[0].song for own in parts]
+    joins = score_joins(flat, scorer, options.bars, options.order, _by_path(songs, options))
+    scores, plain = _by_song(parts, joins.total), _places(parts, None)
+    places = _places(parts, options.arc)
+    solution = solve(scores, constraints, places)
+    costs = {name: solve(scores, free, places).value - solution.value for name, free in constraints.relaxed()}
+    if options.arc:
+        value = value_at(scores, plain(len(solution.order)), solution)
+        costs["arc"] = solve(scores, constraints, plain).value - value
+    if options.joins:
+        by_rule = score_joins(flat, scorer, options.bars, options.order).total
+        costs["join"] = solve(_by_song(parts, by_rule), constraints, places).value - solution.value
     chosen = [parts[song][part] for song, part in zip(solution.order, solution.parts, strict=True)]
-    chosen = with_ends(chosen) if plays_whole else chosen
     first = np.cumsum([0, *map(len, parts)])
-    pairs = list(itertools.pairwise(first[list(solution.order)] + solution.parts))
-    second = second_best(scores, solution, constraints)
-    return _placed(chosen, joins, pairs, options, solution, second, costs)
+    numbers = first[list(solution.order)] + solution.parts
+    second = second_best(scores, solution, constraints, places)
+    return replace(
+        _placed(
+            with_ends(chosen) if plays_whole else chosen,
+            joins,
+            list(itertools.pairwise(numbers)),
+            options,
+            solution,
+            second,
+            {name: max(0.0, cost) for name, cost in costs.items()},
+        ),
+        offered=parts,
+        energies=energies(flat)[numbers].tolist() if options.arc else (),
+    )
 
 
 def as_given(parts: Sequence[Part], scorer: Scorer, options: Options) -> Arrangement:
@@ -169,14 +210,42 @@ def _by_path(songs: Sequence[Song], options: Options) -> dict[tuple[str, str], A
     return {(songs[a].path, songs[b].path): wish for (a, b), wish in options.joins.items()}
 
 
-def _with_fitness(options: Sequence[Sequence[Part]], joins: JoinScores) -> np.ndarray:
-    """Scores by song and part, less for parts that stand for their song less well: -> [n, c, n, c].
+def _numbers(parts: Sequence[Sequence[Part]]) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers of song and part, of all parts one after the other: -> int [P] twice."""
+    song, part = np.array([(song, part) for song, own in enumerate(parts) for part in range(len(own))]).T
+    return song, part
 
-    Parts that there are not score -inf.
-    """
-    places = np.array([(song, part) for song, parts in enumerate(options) for part in range(len(parts))])
-    loss = np.array([_FITNESS * (parts[0].fitness - part.fitness) for parts in options for part in parts])
-    song, part = places.T
-    scores = np.full([len(options), max(map(len, options))] * 2, -np.inf)
-    scores[song[:, None], part[:, None], song, part] = np.nan_to_num(joins.total) - loss[:, None] - loss
+
+def _by_song(parts: Sequence[Sequence[Part]], total: np.ndarray) -> np.ndarray:
+    """Scores of joins by song and part: [P, P] -> [n, c, n, c]; parts that there are not score -inf."""
+    song, part = _numbers(parts)
+    scores = np.full([len(parts), max(map(len, parts))] * 2, -np.inf)
+    scores[song[:, None], part[:, None], song, part] = np.nan_to_num(total)
     return scores
+
+
+def _places(parts: Sequence[Sequence[Part]], arc: str | None) -> Places:
+    """What each part scores at each place: less where it stands for its song less well or is far from the arc.
+
+    Openings can only be first and endings only last, and parts that there are not nowhere.
+    """
+    song, part = _numbers(parts)
+    flat = list(itertools.chain(*parts))
+    energy = energies(flat) if arc else np.zeros(len(flat))
+    own = np.array(
+        [
+            _ENDS if one.only else -_FITNESS * (parts[i][0].fitness - one.fitness)
+            for i, one in zip(song, flat, strict=True)
+        ]
+    )
+    own -= _CLEARLY * np.array([number > 0 and not one.only for number, one in zip(part, flat, strict=True)])
+    only = np.array([one.only for one in flat])
+
+    def places(count: int) -> np.ndarray:
+        values = np.tile(own, (count, 1)) + (arc_scores(energy, arc, count) if arc else 0.0)
+        values[1:, only == "first"] = values[:-1, only == "last"] = -np.inf
+        by_song = np.full((count, len(parts), max(map(len, parts))), -np.inf)
+        by_song[:, song, part] = values
+        return by_song
+
+    return places

@@ -44,7 +44,8 @@ Scorer = Callable[[list[np.ndarray]], np.ndarray]  # log-mels of n fragments -> 
 class JoinScores:
     """Scores of all joins by an order's weights, what they are made of, and the network's percentile: all [P, P].
 
-    The percentile is among all joins of different songs, in [0, 100]. Joins within a song are NaN.
+    The percentile is among all joins of different songs, in [0, 100]. Joins within a song are NaN, and so are those
+    that lead to an opening or from an ending.
     """
 
     total: np.ndarray
@@ -65,6 +66,7 @@ def score_joins(
     """
     paths = [part.song.path for part in parts]
     allowed = np.array([[a != b for b in paths] for a in paths])
+    allowed &= np.array([[a.only != "last" and b.only != "first" for b in parts] for a in parts])
     transitions = plan_all(parts, allowed, bars, asked)
     spans = np.full((*allowed.shape, 4), np.nan)
     spans[allowed] = [transition.overlap for transition in transitions]
@@ -177,8 +179,8 @@ def _network(parts: Sequence[Part], scorer: Scorer, ends: np.ndarray, begins: np
     row, column = np.zeros((2, *ends.shape), int)
     for i, part in enumerate(parts):
         length = part.end - part.start
-        own_ends = _usual(np.maximum(ends[i], part.start + 0.6 * length))
-        own_begins = _usual(np.minimum(begins[:, i], part.start + 0.4 * length))
+        own_ends = _usual(np.maximum(ends[i], part.start + 0.6 * length), part.end)
+        own_begins = _usual(np.minimum(begins[:, i], part.start + 0.4 * length), part.start)
         row[i] = len(mels) + _nearest(own_ends, ends[i])
         column[:, i] = len(mels) + _nearest(own_begins, begins[:, i])
         for k in range(max(len(own_ends), len(own_begins))):
@@ -195,9 +197,10 @@ def _mel(part: Part, begin: float, end: float) -> np.ndarray:
     return np.concatenate([log_mel(part.song.waveform(*span)) for span in edges])
 
 
-def _usual(values: np.ndarray) -> np.ndarray:
-    """The most frequent values, to the millisecond: [n] -> [1 to 3]."""
-    distinct, counts = np.unique(values[~np.isnan(values)].round(3), return_counts=True)
+def _usual(values: np.ndarray, otherwise: float) -> np.ndarray:
+    """The most frequent values, to the millisecond, or another where there are none: [n] -> [1 to 3]."""
+    known = values[~np.isnan(values)]
+    distinct, counts = np.unique((known if len(known) else np.array([otherwise])).round(3), return_counts=True)
     return distinct[np.argsort(-counts, kind="stable")[:_MOST_EDGES]]
 
 

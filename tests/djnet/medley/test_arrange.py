@@ -5,7 +5,7 @@ from djnet.errors import UserError
 from djnet.medley import arrange
 from djnet.medley.arrange import Options
 from djnet.medley.search import Constraints
-from djnet.medley.transitions import BLENDS
+from djnet.medley.transitions import BLENDS, Asked
 
 
 def names(arrangement: arrange.Arrangement) -> list[str]:
@@ -39,6 +39,59 @@ def test_songs_are_ordered_so_that_they_blend(song, rng):
         joins = arrange.arrange(songs, noise, Constraints(), Options(candidates=1, order=order)).joins
         blending[order] = sum(join.kind in BLENDS for join in joins)
     assert blending["mix"] == 5 > blending["sen"]
+
+
+def indifferent(mels: list[np.ndarray]) -> np.ndarray:
+    return np.full((len(mels), len(mels)), 0.01)
+
+
+def test_an_arc_orders_songs_by_energy_and_its_cost_is_said(song):
+    songs = [song(name) for name in "abcd"]
+    for one, loudness in zip(songs, (-10.0, -25.0, -15.0, -20.0), strict=True):
+        object.__setattr__(one, "loudness", loudness)
+        one.mel[:] = 6.0
+        one.chroma[:] = songs[0].chroma[: len(one.chroma)]
+    one = Options(candidates=1, arc="rise")
+    made = arrange.arrange(songs, indifferent, Constraints(), one)
+    assert names(made) == ["b", "d", "c", "a"] and made.energies == sorted(made.energies)
+    assert made.costs["arc"] == pytest.approx(0, abs=1e-6) and made.solution.proven
+    fixed = arrange.arrange(songs, indifferent, Constraints(first=0), one)
+    assert fixed.costs["first"] > 0.1
+    assert "arc" not in arrange.arrange(songs, indifferent, Constraints(), Options(candidates=1)).costs
+
+
+def test_a_medley_may_begin_with_an_opening_and_end_with_an_ending(song):
+    songs = [song(name) for name in "abc"]
+    for one in songs:
+        one.mel[:] = 6.0
+        one.chroma[:] = songs[0].chroma[0]  # so that all joins are alike
+    made = arrange.arrange(songs, indifferent, Constraints(), Options())
+    assert [part.only for part in made.parts] == ["first", "", "last"]
+    assert made.parts[0].start < 0.1 and made.parts[-1].end > 63.5 and len(made.joins) == 2
+    quiet = songs[0].mel[: 16 * 43]
+    quiet[:] = 1.0  # nothing that is worth hearing first
+    alone = arrange.arrange(songs, indifferent, Constraints(first=0), Options())
+    assert alone.parts[0].only == ""
+
+
+def test_the_best_part_plays_unless_a_join_gains_clearly(song):
+    songs = [song(name) for name in "ab"]
+    best = [arrange.candidates(one, 16.0, 3) for one in songs]
+    for gain, kept in ((0.01, True), (0.5, False)):
+        choices = [[own[0], arrange.replace(own[1], fitness=own[0].fitness)] for own in best]
+        total = np.zeros((4, 4))
+        total[1, 3] = gain
+        scores, places = arrange._by_song(choices, total), arrange._places(choices, None)
+        assert (arrange.solve(scores, Constraints(), places).parts == (0, 0)) == kept
+
+
+def test_what_is_asked_of_joins_has_a_price(song):
+    songs = [song(name) for name in "abc"]
+    asked = {(a, b): Asked("cut") for a in range(3) for b in range(3) if a != b}
+    made = arrange.arrange(songs, indifferent, Constraints(), Options(candidates=1, joins=asked))
+    assert made.costs["join"] > 0.5
+    free = {(0, 1): Asked("blend")}
+    assert arrange.arrange(songs, indifferent, Constraints(), Options(candidates=1, joins=free)).costs["join"] < 0.05
 
 
 def test_totals_are_met_or_the_nearest_is_taken(song, rng):

@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from djnet.medley.search import Constraints, second_best, solve
+from djnet.medley.search import Constraints, second_best, solve, value_at
 from djnet.ordering import EXACT_LIMIT, best_order
 
 
@@ -88,3 +88,40 @@ def test_rules_that_cannot_be_kept(rng):
         solve(scores, Constraints(drop=3))
     with pytest.raises(ValueError, match="cannot come before"):
         solve(scores, Constraints(first=2, keep_order=True))
+
+
+@pytest.mark.parametrize("rules", [Constraints(), Constraints(last=2, drop=1), Constraints(keep_order=True)])
+def test_scores_at_places_are_solved_together_with_the_joins(rng, rules):
+    scores, at = rng.random((4, 2, 4, 2)), rng.random((4, 4, 2))
+    at[1:, 0, 1] = -np.inf  # an opening
+    at[:-1, 1, 1] = -np.inf
+    count = 4 - rules.drop
+    places = {4: at, 3: at[[0, 1, 3]]}
+    chosen = solve(scores, rules, places.__getitem__)
+    every = [
+        sum(scores[a, i, b, j] for (a, i), (b, j) in itertools.pairwise(zip(order, parts, strict=True)))
+        + sum(places[count][k, song, part] for k, (song, part) in enumerate(zip(order, parts, strict=True)))
+        for order in itertools.permutations(range(4), count)
+        if rules.kept_by(order) and (not rules.keep_order or list(order) == sorted(order))
+        for parts in itertools.product(range(2), repeat=count)
+    ]
+    assert chosen.value == pytest.approx(max(every)) == pytest.approx(value_at(scores, places[count], chosen))
+
+
+def test_the_last_part_needs_nothing_to_follow_it(rng):
+    """An ending has no joins to other songs; it was taken for a part that there is not."""
+    scores = 0.1 * rng.random((3, 2, 3, 2))
+    scores[2, 1] = -np.inf
+    scores[:, :, 2, 1] = 1.0
+    chosen = solve(scores, Constraints())
+    assert chosen.order[-1] == 2 and chosen.parts[-1] == 1
+
+
+def test_many_songs_follow_an_arc_within_their_bound(rng):
+    n = EXACT_LIMIT + 5
+    scores = 0.01 * rng.random((n, 1, n, 1))
+    energy = rng.permutation(n) / (n - 1)
+    at = -np.abs(energy[None, :, None] - np.linspace(0, 1, n)[:, None, None])
+    chosen = solve(scores, Constraints(), lambda count: at[:count])
+    assert np.corrcoef(energy[list(chosen.order)], np.arange(n))[0, 1] > 0.99
+    assert value_at(scores, at, chosen) == pytest.approx(chosen.value) and chosen.value <= chosen.bound < 0.25
