@@ -12,7 +12,7 @@ from djnet.cli import job
 from djnet.errors import UserError
 from djnet.files import whole_file
 
-BENCHMARKS = ("preprocessing", "downbeats", "training", "ordering", "medley")
+BENCHMARKS = ("preprocessing", "downbeats", "training", "ordering", "medley", "memory")
 
 
 def define_flags() -> None:
