@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import importlib
 import importlib.metadata
+import os
 import platform
 import sys
 
@@ -43,6 +44,8 @@ def main(arguments: list[str] | None = None) -> None:
     elif given.command is None:
         parser.print_help()
     else:
+        # Before NumPy is imported: on a busy machine, threads that wait for each other made a medley ten times slower.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         options.PARSERS[given.command]().parse_args(words[1:])  # --help and mistakes end here, before slow imports
         sys.exit(job.guarded(importlib.import_module(f"djnet.cli.{given.command}").main, words[1:]))
 
