@@ -62,7 +62,7 @@ def _stages() -> Iterator[Line]:
     scorer = djnet.load("sen-downbeat").scores
     join_score.score_joins(clips, scorer, bars=2)
     spent = seconds(join_score.score_joins, clips, scorer, 2)
-    silent = seconds(join_score.score_joins, clips, lambda mels: np.zeros((len(mels), len(mels))), 2)
+    silent = seconds(join_score.score_joins, clips, lambda mels, wanted: np.zeros((len(mels), len(mels))), 2)
     pairs = len(clips) * (len(clips) - 3)
     yield Line("medley: scoring all joins", pairs / spent, "joins a second", "", f"{pairs / silent:.0f} without SEN")
 

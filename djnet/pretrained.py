@@ -60,12 +60,12 @@ class Scorer:
             return from_numpy(self.network)
         return self.network
 
-    def scores(self, fragments: Sequence[Fragment]) -> np.ndarray:
+    def scores(self, fragments: Sequence[Fragment], wanted: np.ndarray | None = None) -> np.ndarray:
         """How well each fragment follows each other one: n files or log-mels [t_i, 128] -> float32 [n, n], in [0, 1].
 
         Row a, column b holds the probability that b follows a; the diagonal is 0. Log-mels are those of
         `features.log_mel` with the scorer's window; a network that was trained without the frames at the edges does
-        not get them.
+        not get them. With `wanted`, bool [n, n], the scores of other pairs are not needed, and may be 0.
         """
         if isinstance(fragments, (str, Path)) or not len(fragments):
             raise UserError("There is nothing to score: give a list of music files or of log-mels [frames, 128].")
@@ -73,7 +73,7 @@ class Scorer:
         if self.protocol == "trimmed":
             mels = [mel[slice(*frame_range(0, len(mel) - 1, "trimmed"))] for mel in mels]
         if isinstance(self.network, inference.Sen):
-            return self.network.scores([(mel - self.mean) / self.std for mel in mels])
+            return self.network.scores([(mel - self.mean) / self.std for mel in mels], wanted)
         from djnet.scoring import score_puzzles  # imports TensorFlow
 
         puzzle = Puzzle("", mels, tuple(range(len(mels))))

@@ -37,7 +37,8 @@ _NOISE_PERCENTILE = 95  # of the network's scores; up to there they count as equ
 _LONGEST_SECONDS = 12.0  # at each end of a part, that the network hears
 _MOST_EDGES = 3  # of a part, which the network is asked about
 
-Scorer = Callable[[list[np.ndarray]], np.ndarray]  # log-mels of n fragments -> scores [n, n] of one before another
+# Log-mels of n fragments, and which pairs are wanted (bool [n, n]) -> scores [n, n] of one before another.
+Scorer = Callable[..., np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -186,7 +187,9 @@ def _network(parts: Sequence[Part], scorer: Scorer, ends: np.ndarray, begins: np
         for k in range(max(len(own_ends), len(own_begins))):
             span = own_begins[min(k, len(own_begins) - 1)], own_ends[min(k, len(own_ends) - 1)]
             mels.append(_mel(part, *span))
-    return scorer(mels)[row, column]
+    wanted = np.zeros((len(mels), len(mels)), bool)
+    wanted[row[~np.isnan(ends)], column[~np.isnan(ends)]] = True
+    return scorer(mels, wanted)[row, column]
 
 
 def _mel(part: Part, begin: float, end: float) -> np.ndarray:

@@ -34,11 +34,14 @@ class Sen:
     convnet: list[Layer]
     dense: list[Layer]
 
-    def scores(self, fragments: Sequence[np.ndarray]) -> np.ndarray:
-        """Probability that one fragment follows another: n of float32 [t_i, 128], normalised -> float32 [n, n]."""
+    def scores(self, fragments: Sequence[np.ndarray], wanted: np.ndarray | None = None) -> np.ndarray:
+        """Probability that one fragment follows another: n of float32 [t_i, 128], normalised -> float32 [n, n].
+
+        Only the pairs that are `wanted` (bool [n, n]), if it is given; the others are 0.
+        """
         sides = [self._embed(fragment) for fragment in fragments]
         pairs_of_shape: dict[tuple[int, int], list[tuple[int, int]]] = {}
-        for a, b in permutations(range(len(sides)), 2):
+        for a, b in permutations(range(len(sides)), 2) if wanted is None else np.argwhere(wanted):
             pairs_of_shape.setdefault((len(sides[a][0][0]), len(sides[b][1][0])), []).append((a, b))
         scores = np.zeros((len(sides), len(sides)), np.float32)
         for pairs in pairs_of_shape.values():

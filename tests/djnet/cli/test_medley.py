@@ -44,7 +44,7 @@ def known_song(path, probe, samples, fine, coarse) -> Song:
     )
 
 
-def stub_scores(mels) -> np.ndarray:
+def stub_scores(mels, wanted=None) -> np.ndarray:
     """Scores that depend on the clips and nothing else."""
     ends = np.stack([mel[-20:].mean(axis=0) for mel in mels])
     begins = np.stack([mel[:20].mean(axis=0) for mel in mels])

@@ -7,14 +7,14 @@ from djnet.medley.key import CHROMA_HOP
 from djnet.medley.parts import candidates
 
 
-def indifferent(mels: list[np.ndarray]) -> np.ndarray:
+def indifferent(mels: list[np.ndarray], wanted: np.ndarray) -> np.ndarray:
     return np.full((len(mels), len(mels)), 0.01)
 
 
 def test_scores_lie_between_nothing_and_one_and_add_up(song, rng):
     songs = [song("a", 120), song("b", 126), song("c", 0), song("d", 90)]
     parts = [part for one in songs for part in candidates(one, 16.0, 2)]
-    scores = score_joins(parts, lambda mels: rng.random((len(mels), len(mels))), bars=2)
+    scores = score_joins(parts, lambda mels, wanted: rng.random((len(mels), len(mels))), bars=2)
     same = np.array([[a.song is b.song for b in parts] for a in parts])
     for values in (scores.total, *scores.terms.values(), scores.percentile / 100):
         assert np.isnan(values[same]).all() and (values[~same] >= 0).all() and (values[~same] <= 1).all()
@@ -57,9 +57,9 @@ def test_a_step_in_energy_counts_against_a_join(song):
 def test_the_network_hears_what_lies_around_the_overlap(song):
     heard: list[int] = []
 
-    def keep(mels: list[np.ndarray]) -> np.ndarray:
+    def keep(mels: list[np.ndarray], wanted: np.ndarray) -> np.ndarray:
         heard[:] = map(len, mels)
-        return indifferent(mels)
+        return indifferent(mels, wanted)
 
     parts = [candidates(song(name), 16.0, 1)[0] for name in "ab"]
     score_joins(parts, keep, bars=2)
@@ -72,7 +72,7 @@ def test_most_scores_of_the_network_count_as_equal(song):
     parts = [candidates(song(str(i)), 16.0, 1)[0] for i in range(7)]
     matrix = np.linspace(0, 0.05, 49).reshape(7, 7)
     matrix[2, 5] = 0.9
-    scores = score_joins(parts, lambda mels: matrix, bars=2)
+    scores = score_joins(parts, lambda mels, wanted: matrix, bars=2)
     sen = scores.terms["sen"]
     assert sen[2, 5] > 0.85 and np.nansum(sen > 0.01) == 1
     assert np.nanargmax(scores.percentile) == 2 * 7 + 5 and np.nanmax(scores.percentile) > 98

@@ -32,7 +32,7 @@ def test_without_beats_all_that_sounds_is_played(song):
 def test_whole_songs_are_joined_over_many_bars_and_the_last_one_ends_as_it_does(song):
     songs = [faded(song(name, bpm)) for name, bpm in (("a", 120), ("b", 124), ("c", 122))]
     options = Options(length=None, bars=8)
-    made = arrange(songs, lambda mels: np.zeros((len(mels), len(mels))), Constraints(), options)
+    made = arrange(songs, lambda mels, wanted: np.zeros((len(mels), len(mels))), Constraints(), options)
     assert [join.bars for join in made.joins] == [8, 8]
     assert made.parts == with_ends([whole(part.song) for part in made.parts])
     assert made.parts[-1].end == sounding(made.parts[-1].song)[1]

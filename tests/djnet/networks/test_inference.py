@@ -66,6 +66,13 @@ def test_a_fragment_has_the_same_scores_in_any_company(rng):
     assert np.allclose(network.scores(fragments)[1:, 1:], network.scores(fragments[1:]), atol=1e-6)
 
 
+def test_only_wanted_pairs_are_scored(rng):
+    mels = [rng.standard_normal((frames, 128)).astype(np.float32) for frames in (40, 60, 40)]
+    scorer = djnet.load("sen-medley")
+    wanted = np.array([[0, 1, 0], [0, 0, 0], [1, 0, 0]], bool)
+    np.testing.assert_allclose(scorer.scores(mels, wanted), np.where(wanted, scorer.scores(mels), 0), atol=1e-5)
+
+
 def test_scoring_needs_neither_tensorflow_nor_keras():
     code = (
         "import sys; sys.modules.update(dict.fromkeys(('tensorflow', 'keras', 'absl', 'pandas', 'librosa')));"
