@@ -12,7 +12,7 @@ from djnet.cli import options
 from djnet.errors import UserError
 from djnet.medley import receipt
 
-_NOT_HERE = {"help", "songs", "output", "dry_run", "preview", "again"}
+_NOT_HERE = {"help", "songs", "output", "dry_run", "explain", "preview", "again"}
 
 
 @dataclass(frozen=True)

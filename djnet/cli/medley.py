@@ -16,6 +16,7 @@ import djnet
 from djnet import audio
 from djnet.audio.sample_file import Samples
 from djnet.cli import job, options, text
+from djnet.cli.explain import explain_text
 from djnet.cli.settings import Settings, number_of, read_settings
 from djnet.corpora import folder, free, playlists
 from djnet.errors import UserError, shown
@@ -37,6 +38,7 @@ _TOTAL_TOLERANCE = 0.05  # of a total length, that nobody minds
 def main(arguments: Sequence[str]) -> int:
     """Arrange, render, check, and write everything."""
     given = options.medley().parse_args(arguments)
+    given.dry_run = given.dry_run or given.explain is not None
     output, cache = Path(given.output).expanduser(), Path(given.cache).expanduser()
     _check_output(output, given.force or given.dry_run, page=not given.no_page)
     with contextlib.nullcontext() if given.dry_run else locked(receipt.files_beside(output)[0]):
@@ -53,6 +55,8 @@ def _make(given: argparse.Namespace, output: Path, cache: Path) -> int:
     paths = find_songs(given.songs, cache, output)
     settings = read_settings(Path(given.settings).expanduser(), paths) if given.settings else Settings()
     arrange.validate(_constraints(given, paths), paths)  # before any song is analysed
+    if given.explain is not None:
+        number_of(given.explain, paths, "--explain")
     songs, skipped = analysis.analyse(paths, cache, max(1, given.workers))
     for item in skipped:
         print(shown(f"Left out: {item.path} {item.reason}"))
@@ -92,6 +96,8 @@ def _make(given: argparse.Namespace, output: Path, cache: Path) -> int:
             f"--total: {text.clock(arrangement.seconds)} is the nearest to {text.clock(given.total)} that was found "
             f"with {text.count(len(arrangement.parts), 'song')}."
         )
+    if given.explain is not None:
+        print(explain_text(songs[number_of(given.explain, left, "--explain")], arrangement))
     if given.dry_run:
         return 0
     peak_db = mix.LOSSY_PEAK_DB if output.suffix.lower() in audio.LOSSY else mix.PEAK_DB

@@ -59,6 +59,7 @@ def medley() -> job.Parser:
     add("-o", "--output", default="medley.wav", help="file to write: wav, flac, ogg or mp3 (default: medley.wav)")
     add("--force", action="store_true", help="overwrite existing files")
     add("--dry-run", action="store_true", help="print what would play, and stop")
+    add("--explain", metavar="SONG", help="print how a song was read and why which part of it would play, and stop")
     add("--preview", action="store_true", help="write only the joins, one after the other")
     add("--again", metavar="JSON", help="make the medley of this receipt again, byte for byte")
     add("--no-page", action="store_true", help="leave out the page with the player")

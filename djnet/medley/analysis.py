@@ -5,6 +5,7 @@ import functools
 import json
 import logging
 import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -30,7 +31,7 @@ from djnet.records import FEATURES, dequantised, quantised
 
 VERSION = 7  # of the cached files
 _ARRAYS = ("beats", "strengths", "mel", "chroma", "voices", "activations")
-_OWN = ("path", "samples", "gain", "never")  # is not kept in the cache's facts
+_OWN = ("path", "samples", "gain", "never", "called")  # is not kept in the cache's facts
 _FEWEST_BARS = 5  # clear ones, of a song whose bars are used
 _SHORTEST_SECONDS = 4.0
 _LONGEST_SECONDS = 3600.0
@@ -62,11 +63,12 @@ class Song:
     readings: list[list[float]] = field(default_factory=list)  # metres: beats in a bar, bpm, log likelihood a minute
     gain: float = 0.0  # dB that it shall be louder than the other songs
     never: tuple[tuple[float, float], ...] = ()  # spans in seconds that must not play
+    called: str = ""  # in place of its name, where another song has the same
 
     @functools.cached_property
     def name(self) -> str:
         """Artist and title by the file's tags, else the file's name without its ending; as it may be shown."""
-        return shown(audio.name_of(self.path))
+        return self.called or shown(audio.name_of(self.path))
 
     @functools.cached_property
     def _bars(self) -> tempo.Bars:
@@ -123,7 +125,19 @@ def analyse(paths: Sequence[str], cache: Path, workers: int = 2) -> tuple[list[S
                 songs.append(song)
     except TerminatedWorkerError as error:
         raise UserError("The system ended a worker, mostly for lack of memory: try --workers 1.") from error
-    return songs, skipped
+    return _told_apart(songs), skipped
+
+
+def _told_apart(songs: Sequence[Song]) -> list[Song]:
+    """The same songs; those that share a name are called by their files besides, and by their folders if need be."""
+    names = Counter(song.name for song in songs)
+    files = Counter((song.name, Path(song.path).name) for song in songs)
+    called = []
+    for song in songs:
+        path = Path(song.path)
+        file = path.name if files[song.name, path.name] == 1 else str(Path(path.parent.name, path.name))
+        called.append(replace(song, called=f"{song.name} ({shown(file)})") if names[song.name] > 1 else song)
+    return called
 
 
 def has_tracker() -> bool:

@@ -280,7 +280,19 @@ def test_songs_are_called_by_their_tags(run, quickly, folder, tmp_path, capsys):
     assert json.loads((tmp_path / "x.json").read_text())["clips"][0]["name"] == "Somebody - Some title"
 
 
-@pytest.mark.parametrize("words", [["--first", "nobody"], ["--settings", "strange.toml"], ["--drop-worst", "3"]])
+def test_a_song_is_explained_and_nothing_is_written(run, folder, tmp_path, capsys):
+    run(folder, "-o", tmp_path / "x.wav", "--explain", "song-0001", "--arc", "rise")
+    said = capsys.readouterr().out
+    assert "--arc costs" in said and "Energy from song to song" in said
+    explained = said[said.index("song-0001 (") :]
+    assert "beats in a bar" in explained and "repetition" in explained and "of them clear" in explained
+    assert sum(line.endswith("plays") for line in explained.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+@pytest.mark.parametrize(
+    "words", [["--explain", "nobody"], ["--first", "nobody"], ["--settings", "strange.toml"], ["--drop-worst", "3"]]
+)
 def test_mistakes_are_said_before_any_song_is_analysed(monkeypatch, folder, tmp_path, capsys, words):
     monkeypatch.setattr(analysis, "analyse", lambda *_: pytest.fail("analysed"))
     monkeypatch.chdir(tmp_path)

@@ -116,3 +116,11 @@ def test_a_shuffle_is_not_read_as_three_beats():
     beats, _, readings = analysis._followed(activations, (3, 4))
     assert max(readings, key=lambda reading: reading[2])[0] == 3  # the tracker alone would be wrong
     assert beats[:, 1].max() == 4 and tempo.bpm(beats) == pytest.approx(90, abs=2)
+
+
+def test_songs_of_the_same_name_are_told_apart():
+    nothing = np.zeros((0, 2)), np.zeros(0), np.zeros((0, 128)), np.zeros((0, 12)), np.zeros(0, np.int16)
+    paths = ("a/x.wav", "b/x.wav", "c/y.wav", "x.ogg")
+    songs = [analysis.Song(path, path, path, 9.0, "C", -14.0, *nothing) for path in paths]
+    names = [song.name for song in analysis._told_apart(songs)]
+    assert names == ["x (a/x.wav)", "x (b/x.wav)", "y", "x (x.ogg)"]
