@@ -27,6 +27,11 @@ def count(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
+def short(name: str, most: int) -> str:
+    """A name without its middle if it is long: titles often differ at the end only."""
+    return name if len(name) <= most else f"{name[: most // 2 - 1]}…{name[-(most - most // 2) :]}"
+
+
 def clock(seconds: float) -> str:
     """Minutes and seconds."""
     tenths = round(seconds * 10)
@@ -40,7 +45,7 @@ def arrangement_text(arrangement: Arrangement, songs: Sequence[Song]) -> str:
     for part, begin, joined in zip(arrangement.parts, begins, [[""] * 7, *_join_cells(arrangement)], strict=True):
         song, bars = part.song, str(part.bars) if len(part.song.bars) else "-"
         span, bpm = f"{clock(part.start)}-{clock(part.end)}", f"{song.bpm:.0f}" if song.bpm else "free"
-        rows.append((clock(begin), song.name[:32], span, bars, bpm, song.key, *joined))
+        rows.append((clock(begin), short(song.name, 32), span, bars, bpm, song.key, *joined))
     if not arrangement.joins:
         return f"{table([row[:6] for row in rows])}\nOne song only: there is nothing to join."
     return "\n".join([table(rows), *_order_lines(arrangement, [song.name for song in songs])])
@@ -80,7 +85,7 @@ def _order_lines(arrangement: Arrangement, names: Sequence[str]) -> list[str]:
     ]
     if second is not None:
         kind = "Second-best order" if solution.proven else "Another order"
-        songs = [names[i][:20] for i in second.order[:_MOST_NAMES]] + ["..."] * (len(second.order) > _MOST_NAMES)
+        songs = [short(names[i], 20) for i in second.order[:_MOST_NAMES]] + ["..."] * (len(second.order) > _MOST_NAMES)
         lines.append(f"{kind}: scores {solution.value - second.value:.2f} less in all: {', '.join(songs)}.")
     if arrangement.energies:
         lines.append(f"Energy from song to song: {', '.join(f'{one:.2f}' for one in arrangement.energies)}.")
@@ -100,7 +105,7 @@ def check_text(checked: Check, joins: Sequence[Join], names: Sequence[str]) -> s
         warning = "WARNING: " + "; ".join(result.warnings) if result.warnings else "smooth"
         keys = "-" if result.keys is None else f"{result.keys:.2f}"
         values = phase, f"{100 * result.tempo_jump:.0f}%", keys, f"{result.step:+.1f} LU"
-        rows.append((clock(join.middle), names[i][:24], names[i + 1][:24], join.kind, *values, warning))
+        rows.append((clock(join.middle), short(names[i], 24), short(names[i + 1], 24), join.kind, *values, warning))
     lines = [table(rows), f"Joins: {summary(checked.joins, names)}."] if joins else []
     lines.append(
         f"Self-check: loudness {checked.loudness:.1f} LUFS, clips within {checked.spread:.1f} LU, true peak "
