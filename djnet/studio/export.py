@@ -64,7 +64,7 @@ class Export:
             self._state = {"state": "failed", "error": shown(last or "The export ended without a word.")}
             return
         files = [output.with_suffix(ending).name for ending in (output.suffix, *FILES)]
-        remarks = [shown(line.strip()) for line in said.splitlines() if "WARNING" in line]
+        remarks = [shown(re.sub(" {2,}", " · ", line.strip())) for line in said.splitlines() if "WARNING" in line]
         self._state = {"state": "done", "files": files, "remarks": remarks}
 
     def _follow(self, stream: Any) -> str:
