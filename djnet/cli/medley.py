@@ -180,11 +180,15 @@ def _write(output: Path, made_from: dict[str, Any], given: argparse.Namespace) -
     samples = _joins_only(made.samples, made.joins) if preview else made.samples
     audio.write(output, samples, RATE_HZ, made_from["title"], "Medley of " + ", ".join(names))
     artists = [artist for artist in dict.fromkeys(receipt.artists_of(made_from)) if artist]
-    tags.write(output, made_from["title"], [] if preview else list(zip(made.cuts, names, strict=False)), artists)
     if preview:
+        tags.write(output, made_from["title"], [], artists)
         print(shown(f"{output}: {text.count(len(made.joins), 'join')}, {len(samples) / RATE_HZ:.0f} s."))
         return 0
     del samples
+    picture = receipt.files_beside(output)[-1]
+    receipt.draw(picture, made, names, made_from["scores"])
+    chapters = list(zip(made.cuts, names, strict=False))
+    tags.write(output, made_from["title"], chapters, artists, picture.read_bytes())
     _read_again(output, made.samples)  # as a listener gets it
     checked = check.check(made)
     receipt.write_beside(output, made, made_from)

@@ -38,7 +38,8 @@ settings for single songs and joins, in a TOML file given with --settings:
   bars = 4
 
 beside medley.wav: medley.json (a receipt, to make the same medley again), medley.cue (where each song begins),
-medley.csv (a table of songs and joins), medley.png (a picture) and medley.html (a player with the time line)."""
+medley.m3u8 (a playlist of the whole songs), medley.csv (a table of songs and joins), medley.png (a picture) and
+medley.html (a player with the time line)."""
 
 
 def medley() -> job.Parser:

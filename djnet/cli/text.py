@@ -8,7 +8,16 @@ import numpy as np
 from djnet.errors import shown
 from djnet.medley.analysis import Song
 from djnet.medley.arrange import Arrangement
-from djnet.medley.check import KEY_LIMIT, PEAK_LIMIT_DB, PHASE_LIMIT_MS, STEP_LIMIT_LU, TEMPO_LIMIT, Check, summary
+from djnet.medley.check import (
+    KEY_LIMIT,
+    PEAK_LIMIT_DB,
+    PHASE_LIMIT_MS,
+    STEP_LIMIT_LU,
+    TEMPO_LIMIT,
+    VOICES_LIMIT_SECONDS,
+    Check,
+    summary,
+)
 from djnet.medley.transitions import BLENDS, Join
 
 _TERMS = ("tempo", "harmony", "energy", "voices")  # of a score, that are shown
@@ -99,12 +108,13 @@ def _order_lines(arrangement: Arrangement, names: Sequence[str]) -> list[str]:
 
 def check_text(checked: Check, joins: Sequence[Join], names: Sequence[str]) -> str:
     """What the self-check measured, with a warning for each value over its limit."""
-    rows = [("join at", "from", "to", "how", "beat phase", "tempo", "keys", "loudness step", "")]
+    rows = [("join at", "from", "to", "how", "beat phase", "tempo", "keys", "voices", "loudness step", "")]
     for i, (join, result) in enumerate(zip(joins, checked.joins, strict=True)):
         phase = "-" if result.phase_ms is None else f"{result.phase_ms:+.0f} ms"
         warning = "WARNING: " + "; ".join(result.warnings) if result.warnings else "smooth"
         keys = "-" if result.keys is None else f"{result.keys:.2f}"
-        values = phase, f"{100 * result.tempo_jump:.0f}%", keys, f"{result.step:+.1f} LU"
+        both = "-" if result.voices is None else f"{result.voices:.1f} s"
+        values = phase, f"{100 * result.tempo_jump:.0f}%", keys, both, f"{result.step:+.1f} LU"
         rows.append((clock(join.middle), short(names[i], 24), short(names[i + 1], 24), join.kind, *values, warning))
     lines = [table(rows), f"Joins: {summary(checked.joins, names)}."] if joins else []
     lines.append(
@@ -112,6 +122,6 @@ def check_text(checked: Check, joins: Sequence[Join], names: Sequence[str]) -> s
         f"{checked.peak_db:.1f} dB (limit {PEAK_LIMIT_DB:g}), peaks lowered by up to {checked.limited_db:.1f} dB, "
         f"longest silence {checked.silence:.1f} s; "
         f"limits of a join: {PHASE_LIMIT_MS:g} ms, {100 * TEMPO_LIMIT:g}% of tempo, keys {KEY_LIMIT:g}, "
-        f"{STEP_LIMIT_LU:g} LU."
+        f"{VOICES_LIMIT_SECONDS:g} s of two voices, {STEP_LIMIT_LU:g} LU."
     )
     return "\n".join([*lines, *(f"WARNING: {warning}." for warning in checked.warnings)])

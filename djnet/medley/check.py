@@ -21,6 +21,7 @@ TEMPO_LIMIT = 0.08  # of a jump from one bar to the next
 KEY_LIMIT = 0.35  # of how near the keys are on both sides, see `key.relatedness`
 PEAK_LIMIT_DB = -1.0
 SILENCE_LIMIT_SECONDS = 0.5
+VOICES_LIMIT_SECONDS = 1.0  # of two singers at once
 
 _BEAT_SECONDS = 8.0  # on each side of a join, where beats are tracked
 _TEMPO_BEATS = 5  # on each side: a bar
@@ -30,6 +31,8 @@ _SEARCH_FRAMES = 7.0  # from where a beat should be, in hundredths of a second
 _LEAST_PROBABILITY = 0.1  # of a beat that counts
 _FEWEST_BEATS = 3  # on each side
 _SILENT_DB = -60.0
+_SUNG = 0.5  # probability of voices from which on somebody sings
+_VOICE_STEP_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,12 @@ class JoinCheck:
     step: float  # in LU, from the last seconds before it to the first after it
     tempo_jump: float = 0.0  # from one bar to the next, 0.1 for 10%
     keys: float | None = None  # how near they are, from 0 to 1
+    voices: float | None = None  # seconds in which somebody sings in both songs; none where that is not known
+
+    @property
+    def two_voices(self) -> bool:
+        """Whether two singers are heard at once for longer than the limit."""
+        return self.voices is not None and self.voices > VOICES_LIMIT_SECONDS
 
     @property
     def warnings(self) -> list[str]:
@@ -49,6 +58,8 @@ class JoinCheck:
             warnings.append(f"the tempo jumps by {100 * self.tempo_jump:.0f}%")
         if self.keys is not None and self.keys < KEY_LIMIT:
             warnings.append("the keys clash")
+        if self.two_voices:
+            warnings.append(f"two voices at once for {self.voices:.1f} s")
         if self.phase_ms is not None and abs(self.phase_ms) > PHASE_LIMIT_MS:
             warnings.append(f"beats jump by {self.phase_ms:.0f} ms")
         if abs(self.step) > STEP_LIMIT_LU:
@@ -89,6 +100,7 @@ def check(mix: Mix) -> Check:
             _step(blocks, join, cuts[i], cuts[i + 2]),
             tempo_jump(mix.beats[i], mix.beats[i + 1], join),
             _keys(mix.samples, join, cuts[i], cuts[i + 2]),
+            voices_together(mix.voices[i], mix.voices[i + 1], join) if mix.voices else None,
         )
         for i, join in enumerate(tqdm(mix.joins, desc="check", unit="join", disable=not mix.joins))
     ]
@@ -107,6 +119,8 @@ def summary(checks: Sequence[JoinCheck], names: Sequence[str]) -> str:
     """How many joins are smooth, and which song spoils most of them: `8 smooth, 3 abrupt; without 'X' ...`."""
     abrupt = [bool(one.warnings) for one in checks]
     words = f"{abrupt.count(False)} smooth, {sum(abrupt)} abrupt"
+    if doubled := sum(one.two_voices for one in checks):
+        words += f" ({doubled} with two voices at once)"
     at_both = [sum(abrupt[max(0, i - 1) : i + 1]) for i in range(len(names))]
     if len(names) > 2 and sum(abrupt) and max(at_both) > 1:
         worst = at_both.index(max(at_both))
@@ -126,6 +140,18 @@ def tempo_jump(before: np.ndarray, after: np.ndarray, join: Join) -> float:
     ratio = np.median(np.diff(own)) / np.median(np.diff(next_))
     simple = (1.0, 2.0, 0.5, 1.5, 2 / 3) if join.kind in BLENDS else (1.0, 2.0, 0.5)
     return float(np.expm1(min(abs(np.log(ratio / one)) for one in simple)))
+
+
+def voices_together(before: np.ndarray, after: np.ndarray, join: Join) -> float | None:
+    """Seconds of a join in which somebody sings in both songs: curves [V, 2] of both (seconds of the mix, probability).
+
+    None where hardly anything sounds together, or where it is not known who sings.
+    """
+    if join.kind not in (*BLENDS, "overlay") or not len(before) or not len(after):
+        return None
+    times = np.arange(join.start, join.end, _VOICE_STEP_SECONDS)
+    sung = [np.interp(times, *curve.T) > _SUNG for curve in (before, after)]
+    return _VOICE_STEP_SECONDS * float((sung[0] & sung[1]).sum())
 
 
 def _keys(samples: Samples, join: Join, first: float, last: float) -> float | None:

@@ -3,7 +3,7 @@
 import functools
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ class Mix:
     beats: list[np.ndarray]
     joins: list[Join]
     limited_db: float = 0.0  # the most that the limiter took from a peak
+    voices: list[np.ndarray] = field(default_factory=list)  # of every segment, as its beats; see Segment
 
     @property
     def cuts(self) -> list[float]:
@@ -105,7 +106,8 @@ def _rendered(
             break
         limited += limit(samples, 10 ** (peak_db / 20), RATE_HZ)
     beats = [_moved(segment.beats, *time_map) for segment, time_map in zip(segments, maps, strict=True)]
-    return Mix(samples, beats, joins, limited)
+    voices = [_moved(segment.voices, *time_map) for segment, time_map in zip(segments, maps, strict=True)]
+    return Mix(samples, beats, joins, limited, voices)
 
 
 def render_join(
@@ -230,6 +232,6 @@ def _fade_ends(samples: Samples) -> None:
 
 
 def _moved(beats: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """The beats of a segment that play, in seconds of the mix: [K, 2] -> [J, 2]."""
+    """The beats (or voices) of a segment that play, in seconds of the mix: [K, 2] -> [J, 2]."""
     beats = beats[(beats[:, 0] >= source[0] - 1e-6) & (beats[:, 0] <= source[-1] + 1e-6)]
     return np.stack([np.interp(beats[:, 0], source, target), beats[:, 1]], axis=1)

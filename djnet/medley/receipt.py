@@ -1,8 +1,9 @@
-"""The files beside a medley: a receipt to render it again, a cue sheet, a table, a picture."""
+"""The files beside a medley: a receipt to render it again, a cue sheet, a playlist, a table, a picture."""
 
 import functools
 import hashlib
 import os
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -16,6 +17,7 @@ from djnet.audio.sample_file import Samples
 from djnet.corpora import write_csv
 from djnet.errors import UserError, shown
 from djnet.files import read_json, require_shape, whole_file, write_json
+from djnet.medley import voices
 from djnet.medley.arrange import Arrangement
 from djnet.medley.mix import Mix
 from djnet.medley.parts import Part
@@ -28,11 +30,16 @@ _CLIP = {
 _RECEIPT = {"title": str, "bars": int, "peak_db": float, "clips": [_CLIP], "scores": [float]}  # what rendering reads
 _COLUMNS = ["start", "end", "label", "song_start", "song_end", "bpm", "key", "join", "bars", "stretch", "score", "why"]
 _MOST_BARS = 64  # of a join
+_VOICE_SECONDS = voices.HOP_SAMPLES / voices.RATE_HZ  # from one value of the curve to the next
 _MARGIN_SECONDS = 0.3  # of music around a part, for its edges
 _STEP = RATE_HZ // 20  # samples that share a point of the picture
 _PIECE = 1200 * _STEP  # samples that are read at once: a minute
 _ROW_SECONDS = 100.0  # of a picture
 _LETTERS = 195  # that fit into a row
+_SCRIPT_FONTS = (
+    *("Noto Sans CJK JP", "Noto Sans CJK SC", "WenQuanYi Zen Hei", "IPAGothic", "Hiragino Sans", "PingFang SC"),
+    *("Apple SD Gothic Neo", "Yu Gothic", "Microsoft YaHei", "Malgun Gothic", "Arial Unicode MS"),
+)
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 
 
@@ -61,7 +68,16 @@ def make_clip(part: Part) -> dict[str, Any]:
         "begin": begin, "start": part.start, "end": part.end, "bars": part.bars, "key": part.song.key,
         "bpm": round(part.song.bpm, 2), "loudness": round(part.song.loudness, 2),
         "gain": part.song.gain, "beats": (part.beats - [begin, 0.0]).tolist(),
+        "voices": _voices(part, begin),
     }  # fmt: skip
+
+
+def _voices(part: Part, begin: float) -> list[list[float]]:
+    """How likely somebody sings in a part: seconds from `begin` on, and probability; about one a second."""
+    times = np.arange(len(part.song.voices)) * voices.HOP_SAMPLES / voices.RATE_HZ
+    near = (times > part.start - _VOICE_SECONDS) & (times < part.end + _VOICE_SECONDS)
+    curve = np.stack([times - begin, part.song.voices], axis=1)[near]
+    return curve.astype(float).round(3).tolist()
 
 
 def read_receipt(path: Path) -> dict[str, Any]:
@@ -72,8 +88,9 @@ def read_receipt(path: Path) -> dict[str, Any]:
         raise UserError(f"{error} It is not a receipt of a medley; `djnet medley` writes one beside each.") from error
     clips = receipt["clips"]
     require_shape([clip.get("gain", 0.0) for clip in clips], [float], path, "gain of clips")
+    require_shape([clip.get("voices", []) for clip in clips], [[[float]]], path, "voices of clips")
     in_order = all(0 <= clip["begin"] <= clip["start"] < clip["end"] for clip in clips)
-    pairs = all(len(beat) == 2 for clip in clips for beat in clip["beats"])
+    pairs = all(len(pair) == 2 for clip in clips for pair in (*clip["beats"], *clip.get("voices", [])))
     possible = 0 <= receipt["bars"] <= _MOST_BARS and receipt["peak_db"] <= 0
     possible = possible and not any("\0" in clip["song"] for clip in clips)
     if not clips or len(receipt["scores"]) != len(clips) - 1 or not in_order or not pairs or not possible:
@@ -103,7 +120,8 @@ def read_segments(receipt: dict[str, Any]) -> list[Segment]:
         span = begin, end + _MARGIN_SECONDS - begin
         samples = functools.partial(audio.load_stereo, clip["song"], *span, RATE_HZ)
         beats = np.reshape(clip["beats"], (-1, 2)).astype(float)
-        segments.append(Segment(samples, start - begin, end - begin, beats, clip.get("gain", 0.0)))
+        sung = np.reshape(clip.get("voices", []), (-1, 2)).astype(float)
+        segments.append(Segment(samples, start - begin, end - begin, beats, clip.get("gain", 0.0), sung))
     return segments
 
 
@@ -126,19 +144,19 @@ def artists_of(receipt: dict[str, Any]) -> list[str]:
 
 
 def files_beside(output: Path) -> list[Path]:
-    """The receipt, the cue sheet, the table and the picture of a medley."""
-    return [output.with_suffix(ending) for ending in (".json", ".cue", ".csv", ".png")]
+    """The receipt, the cue sheet, the playlist, the table and the picture of a medley."""
+    return [output.with_suffix(ending) for ending in (".json", ".cue", ".m3u8", ".csv", ".png")]
 
 
 def write_beside(output: Path, mix: Mix, receipt: dict[str, Any]) -> None:
-    """Write the four files beside a medley."""
-    json_path, cue_path, csv_path, picture_path = files_beside(output)
+    """Write the files beside a medley, but for the picture, see `draw`."""
+    json_path, cue_path, playlist_path, csv_path, _ = files_beside(output)
     with open(output, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     write_json(json_path, receipt | {"sha256": digest, "joins": [asdict(join) for join in mix.joins]})
     _write_cue(cue_path, output, mix.cuts, names_of(receipt), artists_of(receipt))
+    _write_playlist(playlist_path, receipt)
     write_csv(csv_path, _COLUMNS, _rows(mix, receipt))
-    draw(picture_path, mix, names_of(receipt), receipt["scores"])
 
 
 def _write_cue(path: Path, output: Path, cuts: Sequence[float], names: Sequence[str], artists: Sequence[str]) -> None:
@@ -152,6 +170,15 @@ def _write_cue(path: Path, output: Path, cuts: Sequence[float], names: Sequence[
         lines += [f"  TRACK {number:02d} AUDIO", f'    TITLE "{title}"', *performer, f"    INDEX 01 {time}"]
     with whole_file(path) as partial:
         partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _write_playlist(path: Path, receipt: dict[str, Any]) -> None:
+    """The songs in their order, whole, for any player."""
+    lines = ["#EXTM3U"]
+    for clip, name in zip(receipt["clips"], names_of(receipt), strict=True):
+        lines += [f"#EXTINF:-1,{name}", clip["song"]]
+    with whole_file(path) as partial:
+        partial.write_text("\n".join(lines) + "\n", encoding="utf-8", errors="surrogateescape")
 
 
 def _rows(mix: Mix, receipt: dict[str, Any]) -> Iterator[list[str]]:
@@ -168,6 +195,25 @@ def _rows(mix: Mix, receipt: dict[str, Any]) -> Iterator[list[str]]:
 
 def draw(path: Path, mix: Mix, names: Sequence[str], scores: Sequence[float]) -> None:
     """The waveform on a time line, a colour a song, with downbeats, joins and scores."""
+    import matplotlib
+
+    with matplotlib.rc_context({"font.family": _fonts()}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")  # in scripts that no font here has, boxes are drawn
+        figure = _figure(mix, names, scores)
+        with whole_file(path) as partial:
+            figure.savefig(partial, format="png", dpi=80)
+
+
+def _fonts() -> list[str]:
+    """matplotlib's own font, and for other scripts those of a usual system that are installed."""
+    from matplotlib import font_manager
+
+    installed = {font.name for font in font_manager.fontManager.ttflist}
+    return ["DejaVu Sans", *(name for name in _SCRIPT_FONTS if name in installed)]
+
+
+def _figure(mix: Mix, names: Sequence[str], scores: Sequence[float]) -> Any:
+    """The picture, in rows of about a hundred seconds."""
     from matplotlib.figure import Figure
 
     rows = max(1, round(mix.cuts[-1] / _ROW_SECONDS))
@@ -179,8 +225,7 @@ def draw(path: Path, mix: Mix, names: Sequence[str], scores: Sequence[float]) ->
         axes.set(xlim=(row * seconds, (row + 1) * seconds), ylim=(-1.25, 1.75), yticks=[])
         axes.spines[["left", "right", "top"]].set_visible(False)
     axes.set_xlabel("seconds; colours: songs, bands: joins with their scores, ticks: downbeats")
-    with whole_file(path) as partial:
-        figure.savefig(partial, format="png", dpi=80)
+    return figure
 
 
 def _peaks(samples: Samples) -> np.ndarray:

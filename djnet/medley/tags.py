@@ -1,8 +1,9 @@
-"""Tags of a medley that every player shows right: its title in any script, and its songs as chapters.
+"""Tags of a medley that every player shows right: its title in any script, its songs as chapters, and a cover.
 
 ID3v2 with CTOC and CHAP frames in mp3 and wav files, Vorbis comments with CHAPTER001 and so on in ogg and flac files.
 """
 
+import base64
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,11 +12,12 @@ from typing import Any
 from djnet.errors import UserError
 from djnet.files import whole_file
 
+_FRONT_COVER = 3  # of the kinds of pictures that ID3v2 and flac have
 Chapters = Sequence[tuple[float, str]]  # where a song begins, in seconds, and its name
 
 
-def write(path: Path, title: str, chapters: Chapters, artists: Sequence[str] = ()) -> None:
-    """Put title, artists, comment and chapters into a music file in place of its tags, whole or not at all."""
+def write(path: Path, title: str, chapters: Chapters, artists: Sequence[str] = (), cover: bytes = b"") -> None:
+    """Put title, artists, comment, chapters and a cover (PNG) into a music file in place of its tags, or nothing."""
     import mutagen.id3
 
     with whole_file(path) as partial:
@@ -30,6 +32,8 @@ def write(path: Path, title: str, chapters: Chapters, artists: Sequence[str] = (
             _add_frames(file.tags, title, chapters, round(1000 * file.info.length))
             if artists:
                 file.tags.add(mutagen.id3.TPE1(encoding=3, text=list(artists)))
+            if cover:
+                file.tags.add(mutagen.id3.APIC(encoding=3, mime="image/png", type=_FRONT_COVER, desc="", data=cover))
         else:
             file.tags.update({"title": title, "comment": _comment(chapters), "encoder": "djnet"})
             if artists:
@@ -37,7 +41,21 @@ def write(path: Path, title: str, chapters: Chapters, artists: Sequence[str] = (
             for number, (start, name) in enumerate(chapters, 1):
                 seconds = f"{int(start // 3600):02d}:{int(start // 60 % 60):02d}:{start % 60:06.3f}"
                 file.tags.update({f"CHAPTER{number:03d}": seconds, f"CHAPTER{number:03d}NAME": name})
+            if cover:
+                _add_picture(file, cover)
         file.save(partial)
+
+
+def _add_picture(file: Any, cover: bytes) -> None:
+    """A cover in a flac file, or in the comments of an ogg file."""
+    from mutagen.flac import FLAC, Picture
+
+    picture = Picture()
+    picture.type, picture.mime, picture.data = _FRONT_COVER, "image/png", cover
+    if isinstance(file, FLAC):
+        file.add_picture(picture)
+    else:
+        file.tags["metadata_block_picture"] = base64.b64encode(picture.write()).decode("ascii")
 
 
 def _comment(chapters: Chapters) -> str:

@@ -49,7 +49,7 @@ class Segment:
 
     What the samples hold beyond is used at the edges only. Beats [K, 2] are seconds and positions in the bar; to be
     joined on downbeats, a segment begins or ends on one. In place of samples there may be a function that reads them.
-    It plays `gain` dB louder than the others.
+    It plays `gain` dB louder than the others. Voices [V, 2] are seconds and how likely somebody sings, if it is known.
     """
 
     samples: np.ndarray | Callable[[], np.ndarray]
@@ -57,6 +57,7 @@ class Segment:
     end: float
     beats: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
     gain: float = 0.0
+    voices: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
 
     def read(self) -> np.ndarray:
         """The samples."""

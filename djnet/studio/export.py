@@ -13,7 +13,7 @@ from djnet.files import write_json
 
 _PROGRESS = re.compile(r"(\w+): +(\d+)%")  # of tqdm
 _LONGEST_NAME = 120
-FILES = (".json", ".cue", ".csv", ".png", ".html")
+FILES = (".json", ".cue", ".m3u8", ".csv", ".png", ".html")
 
 
 def safe_name(folder: Path, stem: str, suffix: str) -> Path:

@@ -60,6 +60,25 @@ def test_the_summary_names_the_song_that_spoils_two_joins():
     assert check.summary([abrupt, abrupt, smooth], ["a", "b", "c", "d"]).endswith("without 'b' two of them go away")
 
 
+def test_two_singers_at_once_are_counted_and_named():
+    sings = np.stack([np.arange(20.0), np.ones(20)], axis=1)
+    silent = sings * [1, 0]
+    join = Join("blend", 8.0, 10.0, 12.0, 2, 0.0, "")
+    assert check.voices_together(sings, sings, join) == pytest.approx(4.0, abs=0.11)
+    assert check.voices_together(sings, silent, join) == 0.0
+    assert (
+        check.voices_together(sings, sings[:0], join)
+        is check.voices_together(sings, sings, join_at(10, "echo"))
+        is None
+    )
+    noise = np.random.default_rng(0).standard_normal((20 * RATE_HZ, 2)).astype(np.float32)
+    nothing = np.zeros((0, 2))
+    made = Mix(0.1 * noise, [nothing] * 2, [join], voices=[sings, sings])
+    checked = check.check(made).joins
+    assert "two voices at once for 4.0 s" in checked[0].warnings
+    assert check.summary(checked, ["a", "b"]) == "0 smooth, 1 abrupt (1 with two voices at once)"
+
+
 def test_keys_that_clash_are_said():
     t = np.arange(20 * RATE_HZ) / RATE_HZ
     chords = [

@@ -79,3 +79,23 @@ def test_names_in_the_picture_do_not_cover_each_other(tmp_path, monkeypatch):
     boxes = [text.get_window_extent() for text in names]
     assert len(boxes) == 6 and all(a.x1 < b.x0 for a, b in itertools.pairwise(boxes))
     assert [text.get_text().strip()[0] for text in names] == list("012345")
+
+
+def test_names_in_any_script_are_drawn_without_a_warning(tmp_path, recwarn):
+    times = np.stack([np.arange(8.0), np.arange(8) % 4 + 1], axis=1)
+    made = Mix(np.zeros((8 * RATE_HZ, 2), np.float32), [times], [])
+    receipt.draw(tmp_path / "x.png", made, ["\u6771\u4eac \u0e01\u0e23\u0e38\u0e07 \U0001f3b5"], [])
+    assert (tmp_path / "x.png").exists() and not [str(one.message) for one in recwarn]
+
+
+def test_the_playlist_names_the_songs_in_their_order(tmp_path):
+    facts = {"clips": [{"song": f"/music/{name}.mp3", "name": name} for name in ("F\u00eate", "\u6771\u4eac")]}
+    receipt._write_playlist(tmp_path / "x.m3u8", facts)
+    lines = (tmp_path / "x.m3u8").read_text(encoding="utf-8").splitlines()
+    assert lines == [
+        "#EXTM3U",
+        "#EXTINF:-1,F\u00eate",
+        "/music/F\u00eate.mp3",
+        "#EXTINF:-1,\u6771\u4eac",
+        "/music/\u6771\u4eac.mp3",
+    ]

@@ -1,12 +1,24 @@
+import base64
+
 import mutagen
 import numpy as np
 import pytest
 import soundfile
+from mutagen.flac import FLAC, Picture
 
 from djnet import audio
 from djnet.medley import tags
 
+COVER = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40
 CHAPTERS = [(0.0, "F\u00eate"), (1.5, "\u6771\u4eac \u0394 \u041c\u043e\u0441\u043a\u0432\u0430")]
+
+
+def cover_of(file) -> bytes:
+    if isinstance(file, FLAC):
+        return file.pictures[0].data
+    if "metadata_block_picture" in file:
+        return Picture(base64.b64decode(file["metadata_block_picture"][0])).data
+    return file.tags.getall("APIC")[0].data
 
 
 @pytest.mark.parametrize("ending", ["mp3", "wav", "ogg", "flac"])
@@ -17,11 +29,12 @@ def test_titles_and_chapters_are_right_in_every_script(tmp_path, rng, ending):
     for _ in range(2):
         audio.write(path, samples, 44_100, "plain", "nothing")
         before = soundfile.read(path)[0]
-        tags.write(path, "F\u00eate \u97f3\u697d", CHAPTERS, ["Bj\u00f6rk", "\u6771"])
+        tags.write(path, "F\u00eate \u97f3\u697d", CHAPTERS, ["Bj\u00f6rk", "\u6771"], COVER)
         np.testing.assert_array_equal(soundfile.read(path)[0], before)
         copies.append(path.read_bytes())
     assert copies[0] == copies[1] and list(tmp_path.iterdir()) == [path]
     file = mutagen.File(path)
+    assert cover_of(file) == COVER
     artists = file.tags["TPE1"].text if ending in ("mp3", "wav") else file["artist"]
     assert artists == ["Bj\u00f6rk", "\u6771"]
     if ending in ("mp3", "wav"):
