@@ -34,7 +34,7 @@ _IN_MEMORY_SECONDS = 1200.0
 class Mix:
     """The mix: samples float32 [N, 2], the beats [K, 2] of every segment in seconds of the mix, and the joins."""
 
-    samples: Samples  # of a long mix on disk
+    samples: Any  # an array; of a long mix a SampleFile, which is used in the same way
     beats: list[np.ndarray]
     joins: list[Join]
     limited_db: float = 0.0  # the most that the limiter took from a peak
