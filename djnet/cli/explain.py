@@ -46,7 +46,7 @@ def _bars(song: Song) -> str:
     span = f"{clock(song.bars[0])} to {clock(song.bars[-1])} of {clock(song.seconds)}"
     missed = sum(1 for clear, _ in itertools.groupby(song.clear) if not clear)
     words = f"{len(song.clear)} from {span}, {int(song.clear.sum())} of them clear"
-    return f"{words}; followed through {count(missed, 'passage')} that are not" if missed else words
+    return f"{words}; followed through {count(missed, 'unclear passage')}" if missed else words
 
 
 def _candidates(song: Song, arrangement: Arrangement) -> str:
@@ -55,9 +55,9 @@ def _candidates(song: Song, arrangement: Arrangement) -> str:
     own = [(part, energy) for part, energy in zip(offered, energies(offered), strict=True) if part.song is song]
     playing = [(part.start, part.end) for part in arrangement.parts if part.song is song]
     terms = list(dict.fromkeys(name for part, _ in own for name in part.terms))
-    rows = [("part of it", "bars", "fitness", *terms, "energy", "")]
+    rows = [("part of it", "bars", "fitness", *terms, "energy rank", "")]
     for part, energy in own:
-        values = [f"{part.terms[name]:+.2f}" if name in part.terms else "" for name in terms]
+        values = [f"{part.terms[name] + 0.0:+.2f}" if name in part.terms else "" for name in terms]
         only = {"first": "only as the beginning of the medley", "last": "only as its end"}.get(part.only, "")
         chosen = "plays" if (part.start, part.end) in playing else only
         span = f"{clock(part.start)}-{clock(part.end)}"
