@@ -5,6 +5,7 @@ with the best validation score) and checkpoint.npz (everything needed to go on).
 """
 
 import csv
+import io
 import json
 import os
 import platform
@@ -93,8 +94,10 @@ def commit() -> str:
 
 def save(folder: Path, progress: Progress, state: dict[str, np.ndarray]) -> None:
     """Write a checkpoint: where the run is, and every number that training changes."""
-    with whole_file(folder / "checkpoint.npz") as partial, open(partial, "wb") as file:
-        np.savez(file, progress=np.array(json.dumps(progress.__dict__)), **state)
+    whole = io.BytesIO()  # NumPy leaves an archive open if the disk is full, and Python complains of it later
+    np.savez(whole, progress=np.array(json.dumps(progress.__dict__)), **state)
+    with whole_file(folder / "checkpoint.npz") as partial:
+        partial.write_bytes(whole.getbuffer())
 
 
 def save_model(path: Path, model: keras.Model) -> None:

@@ -1,6 +1,8 @@
+import gc
 import importlib.util
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -22,6 +24,7 @@ from djnet.networks.models import MODELS
 from djnet.networks.models import build as build_model
 from djnet.pairs import pairs_of
 from djnet.records import Manifest, RecordsError
+from experiments import checkpoints
 from experiments.checkpoints import TrainingError, read_history, run_folder
 from experiments.configs import ABLATIONS, BATCHES, EXPERIMENTS, Run, experiment
 from experiments.trainer import Trainer, check_memory, learning_rates, train, training_batches, validate
@@ -145,6 +148,22 @@ def test_a_folder_that_is_being_trained_into_is_left_alone(records, tmp_path):
         assert unfinished.exists() and not (folder / "run.json").exists()
     train(replace(RUN, epochs=1), records, folder, show_progress=False)
     assert {path.name for path in folder.iterdir()} == {"run.json", "history.csv", "best.keras", "checkpoint.npz"}
+
+
+def test_a_checkpoint_that_does_not_fit_is_one_error_and_nothing_else(tmp_path, monkeypatch):
+    complaints: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", complaints.append)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
+    try:
+        with pytest.raises(OSError, match=r"MB are free on its disk") as raised:
+            checkpoints.save(tmp_path, checkpoints.Progress(), {"v0": np.zeros(10_000), "v1": np.zeros(10)})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert raised.value.filename == str(tmp_path / "checkpoint.npz") and not list(tmp_path.iterdir())
+    del raised
+    gc.collect()
+    assert complaints == []
 
 
 def test_a_damaged_checkpoint_is_named(records, tmp_path):
