@@ -127,6 +127,14 @@ def speed_table(rows: list[Row]) -> list[str]:
     return _table(["what", "measured", "goal", "in that run"], cells)
 
 
+def counts_table(rows: list[Row]) -> list[str]:
+    """What `make stress` or `make mutants` counted: a row each, and their sum."""
+    heads = [name for name in rows[0] if name not in ("table", "minutes", "python", "commit")]
+    cells = [[row[name] for name in heads] for row in rows]
+    sums = [str(sum(int(row[name]) for row in rows)) for name in heads[1:]]
+    return _table(heads, [*cells, ["all", *sums]])
+
+
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """The lines of a Markdown table, with an empty one before and after."""
     lines = [f"| {' | '.join(cells)} |" for cells in (heads, *rows)]
@@ -183,6 +191,7 @@ DOCUMENTS: dict[str, dict[str, tuple[str, Callable[[list[Row]], list[str]]]]] = 
     },
     "docs/study.md": {"study": ("study.csv", study_table)},
     "docs/speed.md": {"speed": ("speed.csv", speed_table)},
+    "docs/reliability.md": {"stress": ("stress.csv", counts_table), "mutants": ("mutants.csv", counts_table)},
     CARD: {"jigsaw": ("table3.csv", shipped_table), "transfer": ("transfer.csv", shipped_table)},
 }
 
