@@ -166,7 +166,7 @@ def _ours(row: Row | None, prefix: str = "") -> str:
 
 
 def _paper(row: Row) -> str:
-    return _ours(row, "paper_") if row["paper_global"] else ""
+    return _ours(row, "paper_") if row.get("paper_global") else ""
 
 
 def _method(row: Row) -> str:
@@ -179,7 +179,7 @@ def _setting(row: Row) -> str:
 
 
 CARD = "djnet/weights/README.md"
-TABLES = ("table2", "table3", "table4", "table5", "transfer")
+TABLES = ("table2", "table3", "table4", "table5", "transfer", "leak_control")
 _PAPER = "table2.csv table3.csv table4.csv table5.csv"
 # By document and mark: the table in results/ and how to write it; of several tables each row says its `table`.
 DOCUMENTS: dict[str, dict[str, tuple[str, Callable[[list[Row]], list[str]]]]] = {
