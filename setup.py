@@ -38,7 +38,7 @@ setup(
         "pyloudnorm>=0.1.1",
         "python-stretch>=0.3,<1",
         "scipy>=1.11",
-        "soundfile>=0.12.1",
+        "soundfile>=0.13",
         "soxr>=0.4",
         "tqdm>=4.66",
     ],

@@ -24,13 +24,23 @@ _BLOCK_FRAMES = 1 << 18
 _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
-def write(path: Path, samples: Samples, rate: int, title: str, comment: str) -> None:
-    """Write samples [N, C], whole or not at all, in the format of the name's ending."""
+def write(path: Path, samples: Samples, rate: int, title: str, comment: str, quality: int = 9) -> None:
+    """Write samples [N, C], whole or not at all, in the format of the name's ending.
+
+    rate: in Hz
+    title, comment: tags
+    quality: of mp3 and ogg files, from 1 for the smallest to 10 for the best
+    """
     if path.suffix.lower() not in WRITABLE:
         raise ValueError(f"{path.name}: the ending says the format; there are {', '.join(WRITABLE)}.")
     form, subtype = WRITABLE[path.suffix.lower()]
     with sound_file(path) as partial:
-        _encode(partial, samples, rate, shown(title), shown(comment), form, subtype)
+        level = {"compression_level": 1 - quality / 10} if path.suffix.lower() in LOSSY else {}
+        options = {"samplerate": rate, "channels": samples.shape[1], "format": form, "subtype": subtype, **level}
+        with soundfile.SoundFile(os.fsencode(partial), "w", **options) as sound:
+            sound.title, sound.comment, sound.software = shown(title), shown(comment), "djnet"
+            for first in range(0, len(samples), _BLOCK_FRAMES):  # its Vorbis encoder fails on very long blocks
+                sound.write(samples[first : first + _BLOCK_FRAMES])
         if form == "OGG":
             partial.write_bytes(_with_fixed_serial(partial.read_bytes()))
 
@@ -43,14 +53,6 @@ def sound_file(path: Path) -> Iterator[Path]:
             yield partial
         except (soundfile.LibsndfileError, AssertionError) as error:  # soundfile asserts that all was written
             raise OSError(errno.EIO, f"cannot be written ({str(error) or 'not all of it'})", str(partial)) from error
-
-
-def _encode(path: Path, samples: Samples, rate: int, title: str, comment: str, form: str, subtype: str) -> None:
-    """Write samples [N, C] with libsndfile; `form` and `subtype` are its names of a format."""
-    with soundfile.SoundFile(os.fsencode(path), "w", rate, samples.shape[1], format=form, subtype=subtype) as sound:
-        sound.title, sound.comment, sound.software = title, comment, "djnet"
-        for first in range(0, len(samples), _BLOCK_FRAMES):  # libsndfile's Vorbis encoder fails on very long blocks
-            sound.write(samples[first : first + _BLOCK_FRAMES])
 
 
 def _with_fixed_serial(ogg: bytes) -> bytes:

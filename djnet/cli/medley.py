@@ -178,7 +178,7 @@ def _write(output: Path, made_from: dict[str, Any], given: argparse.Namespace) -
     del segments
     names = receipt.names_of(made_from)
     samples = _joins_only(made.samples, made.joins) if preview else made.samples
-    audio.write(output, samples, RATE_HZ, made_from["title"], "Medley of " + ", ".join(names))
+    audio.write(output, samples, RATE_HZ, made_from["title"], "Medley of " + ", ".join(names), given.quality)
     artists = [artist for artist in dict.fromkeys(receipt.artists_of(made_from)) if artist]
     if preview:
         tags.write(output, made_from["title"], [], artists)
