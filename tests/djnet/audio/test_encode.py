@@ -30,7 +30,7 @@ def test_better_files_are_larger_and_nearer_to_the_samples(tmp_path, rng, ending
     samples = np.cumsum(0.01 * rng.standard_normal((88_200, 2)), axis=0).astype(np.float32) % 0.5
     paths = [tmp_path / f"{quality}{ending}" for quality in (2, 10)]
     for path in paths:
-        audio.write(path, samples, 44_100, "", "", quality=int(path.stem))
+        audio.write(path, samples, 44_100, "A title", "What plays", quality=int(path.stem))
     poor, good = (np.abs(soundfile.read(path)[0][20_000:60_000] - samples[20_000:60_000]).mean() for path in paths)
     assert paths[0].stat().st_size < 0.8 * paths[1].stat().st_size and good < poor
 
