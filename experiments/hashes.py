@@ -15,7 +15,9 @@ from djnet.files import whole_file
 
 ROOT = Path(__file__).parents[1]
 EXTRAS = "train,formats,studio,dev"  # what the Makefile installs
-_FITS = re.compile(r".*-none-any\.whl|.*-(cp31[12]-\w+|cp3\d+-abi3|py3-none)-[\w.]*manylinux[\w.]*x86_64[\w.]*\.whl")
+_FITS = re.compile(
+    r".*-none-any\.whl|.*-(cp31[12]-\w+|cp3\d+-abi3|(py2\.)?py3-none)-[\w.]*manylinux[\w.]*x86_64[\w.]*\.whl"
+)
 
 
 def pins(path: Path) -> dict[str, str]:

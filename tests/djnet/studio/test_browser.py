@@ -124,5 +124,5 @@ def test_from_an_empty_project_to_an_exported_medley(address, watched, music, tm
     assert ended.value.code == 0
     assert (tmp_path / "again.wav").read_bytes() == (folder / "mine.wav").read_bytes()
     assert {path.name for path in folder.iterdir()} == {
-        "project.json", "songs", *(f"mine.{ending}" for ending in ("wav", "json", "cue", "csv", "png", "html"))
+        "project.json", "songs", *(f"mine.{ending}" for ending in ("wav", "json", "cue", "m3u8", "csv", "png", "html"))
     }  # fmt: skip
