@@ -33,7 +33,7 @@ def lines() -> Iterator[Line]:
         for count, goal in SONGS_GB.items():
             yield _medley(songs[:count], Path(folder, str(count)), f"{count} songs", goal)
         long = long_song(songs, 60.0 * LONG_MINUTES, Path(folder, "long.flac"))
-        yield _medley([str(long), *songs[:2]], Path(folder, "long"), f"a song of {LONG_MINUTES} minutes", LONG_GB)
+        yield _medley([str(long), *songs[:2]], Path(folder, "three"), f"a song of {LONG_MINUTES} minutes", LONG_GB)
         data, runs = (Path(os.environ.get(name, name.lower())) for name in ("DATA", "RUNS"))
         if data.is_dir() and runs.is_dir():
             words = [f"--data={data}", f"--runs={runs}", f"--output={folder}/results"]
