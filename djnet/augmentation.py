@@ -1,6 +1,6 @@
-"""Augmentation: changes of a clip that the answer must not depend on. Every change is a function of a random key."""
+"""Augmentation: changes of a clip that the answer must not depend on."""
 
-import tensorflow as tf
+import numpy as np
 
 from djnet.constants import MEL_BINS
 
@@ -11,44 +11,32 @@ PITCH_BINS = 2.0  # at most up or down: about a semitone
 MASKED_BINS, MASKED_FRAMES = 12, 10  # at most, by SpecAugment
 
 
-def change_timbre(mel: tf.Tensor, key: tf.Tensor) -> tf.Tensor:
-    """Log-mel float32 [..., 128] of a clip and a key [2] -> the same with another level, tilt, noise and pitch.
+def change_timbre(mel: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The log-mel of a clip with another level, tilt, noise and pitch: float32 [..., 128] -> float32 [..., 128].
 
     All of a clip changes alike, as if somebody else had recorded, mastered or transposed it. Gain and tilt are exact:
     a log-mel is log(1 + c power), so the power is known and can be multiplied.
     """
-    gain, tilt, noise, pitch = tf.unstack(tf.random.stateless_uniform([4], key, -1.0, 1.0))
-    power = _transposed(tf.math.expm1(mel), PITCH_BINS * pitch)
-    decibels = GAIN_DECIBELS * gain + TILT_DECIBELS * tilt * tf.linspace(-0.5, 0.5, MEL_BINS)
-    power *= _ratio(decibels)
-    low, high = NOISE_DECIBELS
-    floor = tf.reduce_max(power) * _ratio(low + (high - low) * (noise + 1) / 2)
+    gain, tilt, pitch = rng.uniform(-1.0, 1.0, 3)
+    decibels = GAIN_DECIBELS * gain + TILT_DECIBELS * tilt * np.linspace(-0.5, 0.5, MEL_BINS)
+    power = _transposed(np.expm1(mel), PITCH_BINS * pitch) * 10 ** (decibels / 10)
+    floor = power.max() * 10 ** (rng.uniform(*NOISE_DECIBELS) / 10)
     # The power of noise in a bin is the mean of a few exponential ones: never constant, never far from its mean.
-    grain = 0.5 - 0.5 * tf.math.log(tf.random.stateless_uniform(tf.shape(mel), key + 1, 1e-6, 1.0))
-    return tf.math.log1p(power + floor * grain)
+    grain = 0.5 + 0.5 * rng.standard_exponential(mel.shape)
+    return np.log1p(power + floor * grain).astype(np.float32)
 
 
-def mask_spectrogram(frames: tf.Tensor, key: tf.Tensor) -> tf.Tensor:
-    """SpecAugment: a band of frequencies and a run of frames become zero, the mean: [..., T, 128], key [2]."""
-    places = tf.cast(tf.shape(frames)[-2:], tf.float32)
-    draws = tf.random.stateless_uniform([2, 2], key)
-    widths = draws[0] * [MASKED_FRAMES + 1.0, MASKED_BINS + 1.0]
-    starts = draws[1] * tf.maximum(places - widths, 0.0)
-    masks = []
-    for axis in range(2):
-        place = tf.range(places[axis])
-        masks.append((place >= tf.floor(starts[axis])) & (place < tf.floor(starts[axis]) + tf.floor(widths[axis])))
-    return tf.where(masks[0][:, None] | masks[1][None, :], 0.0, frames)
+def mask_spectrogram(frames: np.ndarray, rng: np.random.Generator) -> None:
+    """SpecAugment: a band of frequencies and a run of frames become zero, the mean, in place: [..., T, 128]."""
+    for axis, most in ((-2, MASKED_FRAMES), (-1, MASKED_BINS)):
+        width = min(rng.integers(most + 1), frames.shape[axis])
+        start = rng.integers(frames.shape[axis] - width + 1)
+        np.moveaxis(frames, axis, 0)[start : start + width] = 0.0
 
 
-def _ratio(decibels: tf.Tensor) -> tf.Tensor:
-    return tf.pow(10.0, decibels / 10.0)
-
-
-def _transposed(power: tf.Tensor, bins: tf.Tensor) -> tf.Tensor:
+def _transposed(power: np.ndarray, bins: float) -> np.ndarray:
     """Power of the bins so far above or below, between bins by interpolation."""
-    places = tf.clip_by_value(tf.range(MEL_BINS, dtype=tf.float32) + bins, 0.0, MEL_BINS - 1.0)
-    below = tf.cast(places, tf.int32)
-    above = tf.minimum(below + 1, MEL_BINS - 1)
-    share = places - tf.cast(below, tf.float32)
-    return (1 - share) * tf.gather(power, below, axis=-1) + share * tf.gather(power, above, axis=-1)
+    places = np.clip(np.arange(MEL_BINS) + bins, 0, MEL_BINS - 1)
+    below = places.astype(int)
+    share = places - below
+    return (1 - share) * power[..., below] + share * power[..., np.minimum(below + 1, MEL_BINS - 1)]

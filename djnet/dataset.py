@@ -1,23 +1,28 @@
 """Records -> batches of fragments, ready for a network."""
 
-import os
-import zlib
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-from djnet import constants
 from djnet.augmentation import change_timbre, mask_spectrogram
-from djnet.constants import HOP_SAMPLES, MEL_BINS
-from djnet.cuts import downbeat_cuts, downbeat_hops, frame_range, join_windows, require_protocol
-from djnet.features import HALF_WINDOW, analysis_window, mel_filters
-from djnet.records import FULL_SCALE, Manifest
-from djnet.rng import rng_for
+from djnet.constants import CLIP_HOPS, HOP_SAMPLES, MEL_BINS, WINDOW_SAMPLES
+from djnet.cuts import (
+    downbeat_cuts,
+    downbeat_hops,
+    equal_cuts,
+    frame_range,
+    join_windows,
+    require_protocol,
+    spans_between,
+)
+from djnet.features import HALF_WINDOW, mel_of_windows
+from djnet.records import FULL_SCALE, Clip, Manifest
+from djnet.rng import key_fraction, rng_for
 
 BATCHES_AHEAD = 4  # are cut while a network is busy
-SHUFFLED_CLIPS = 1024  # in memory, 1.7 MB each
 
 # Samples that the two mirrored frames at an end of a fragment see, and where in them each frame's window looks: counted
 # from the first sample for the frames 0 and 1, from the last one backwards for the last two.
@@ -46,17 +51,6 @@ class Epoch(NamedTuple):
     number: int
 
 
-class _Cut(NamedTuple):
-    """A clip after its cuts are known."""
-
-    key: tf.Tensor  # int64 [2], of the random draws of this clip
-    frames: tf.Tensor  # float16 [n, S, L, 128]; frames that are mirrored are still to be computed
-    mirrored: tf.Tensor  # int32 [n, S, L]: which of the fragment's four mirrored frames stands here, or -1
-    edges: tf.Tensor  # int16 [n, 2, 1536]: samples from the beginning on, and from the end backwards
-    scale: tf.Tensor  # float32 []
-    lengths: tf.Tensor  # int32 [n]
-
-
 def fragment_batches(
     manifest: Manifest,
     split: str,
@@ -70,6 +64,7 @@ def fragment_batches(
     batch_size: int = 16,
     epoch: Epoch | None = None,
     redraw: bool = False,
+    shortest: int = 0,
     off_beat: float = 0.0,
     timbre: bool = False,
     spec_augment: bool = False,
@@ -87,6 +82,8 @@ def fragment_batches(
     gap: hops that are removed on each side of every cut; with `random_gap` a number from 0 to it, drawn for each clip.
     epoch: shuffles the clips and is the key of every random draw.
     redraw: draw the cuts anew within the record: the start of equal ones, or which downbeats are taken.
+    shortest: with `redraw`, equal fragments are of any length from so many hops to a whole n-th of the clip; 0 for the
+        latter only.
     off_beat: share of the clips whose redrawn downbeat cuts are all shifted off the beat by the same random amount.
     timbre, spec_augment: augmentation, see `augmentation`.
     first: take only so many clips, as they are on disk (track after track, in no order); -1 takes all.
@@ -95,65 +92,48 @@ def fragment_batches(
     require_protocol(protocol)
     if (redraw or random_gap or timbre or spec_augment) and epoch is None:
         raise ValueError("Random cuts, gaps and augmentation need an `epoch`, which is their key.")
-    name = f"{segmentation}/{n}/cuts"
-    dataset = manifest.dataset(split)
-    for other in also:
-        dataset = dataset.concatenate(other.dataset(split))
-    if segmentation != "fixed":
-        dataset = dataset.filter(lambda data: tf.size(_parse(data, name)[name]) > 0)
-    dataset = dataset.take(first)
-    if epoch is not None:
-        order = rng_for(epoch.seed, "shuffle", epoch.number).integers(2**31)
-        dataset = dataset.shuffle(SHUFFLED_CLIPS, seed=int(order), reshuffle_each_iteration=False)
-    seed, number = epoch or (0, 0)
-    sides = 2 if window else 1
+    name = f"{segmentation}/{n}"
+    clips = [clip for records in (manifest, *also) for clip in records.read_clips(split) if name in clip.segmentations][
+        : None if first < 0 else first
+    ]
+    order = (
+        np.arange(len(clips)) if epoch is None else rng_for(epoch.seed, "shuffle", epoch.number).permutation(len(clips))
+    )
+    mean, std = manifest.mean, manifest.std
 
-    def cut(index: tf.Tensor, data: tf.Tensor) -> _Cut:
-        record = _parse(data, name)
-        mel = tf.reshape(tf.io.decode_raw(record["mel"], tf.float16), [-1, MEL_BINS])
-        key = tf.stack([tf.constant(seed, tf.int64), number * 2**32 + index])
-        cuts = tf.cast(record[name], tf.int32)
+    def spans_of(clip: Clip, key: tuple[object, ...]) -> np.ndarray:
+        cuts = clip.segmentations[name].cuts
         if redraw:
-            cuts = _redrawn(cuts, record, tf.shape(mel)[0] - 1, key, segmentation, off_beat)
-        removed = tf.constant(gap)
-        if random_gap:
-            removed = tf.random.stateless_uniform([], _fold(key, "gap"), 0, gap + 1, tf.int32)
-        starts, ends = tf.ensure_shape(cuts[:-1] + removed, [n]), tf.ensure_shape(cuts[1:] - removed, [n])
-        begins, stops = frame_range(starts, ends, protocol)
-        lengths = stops - begins
-        if window:
-            places = tf.stack(join_windows(begins, stops, window, tf.maximum), axis=1)[..., None] + tf.range(window)
-        else:
-            places = (begins[:, None] + tf.range(tf.reduce_max(lengths)))[:, None]
-        inside = places < stops[:, None, None]
-        frames = tf.gather(mel, tf.where(inside, places, 0))
-        edges, mirrored = tf.zeros([n, 2, 0], tf.int16), -tf.ones_like(places)
-        if protocol == "centred":
-            samples, reach = tf.io.decode_raw(record["samples"], tf.int16), tf.range(_EDGE_SAMPLES)
-            beginning, end = starts[:, None] * HOP_SAMPLES + reach, ends[:, None] * HOP_SAMPLES - 1 - reach
-            edges = tf.gather(samples, tf.stack([beginning, end], axis=1))
-            from_begin, from_stop = places - begins[:, None, None], places - stops[:, None, None]
-            mirrored = tf.where(from_begin < 2, from_begin, tf.where(from_stop >= -2, from_stop + 4, mirrored))
-        return _Cut(key, frames, tf.where(inside, mirrored, -1), edges, record["scale"], lengths)
+            cuts = (
+                _other_equal_cuts(clip, n, shortest, key)
+                if segmentation == "fixed"
+                else _other_downbeats(clip, cuts, off_beat, key)
+            )
+        return spans_between(cuts, _draw(gap + 1, "gap", *key) if random_gap else gap)
 
-    def finish(batch: _Cut) -> Fragments:
-        frames = tf.cast(batch.frames, tf.float32)
-        if protocol == "centred":
-            computed = tf.gather(_edge_frames(batch.edges, batch.scale), tf.maximum(batch.mirrored, 0), batch_dims=2)
-            frames = tf.where(batch.mirrored[..., None] >= 0, computed, frames)
-        if timbre:
-            frames = tf.map_fn(lambda x: change_timbre(x[0], _fold(x[1], "timbre")), (frames, batch.key), tf.float32)
-        frames = (frames - manifest.mean) / manifest.std
-        if spec_augment:
-            frames = tf.map_fn(lambda x: mask_spectrogram(x[0], _fold(x[1], "mask")), (frames, batch.key), tf.float32)
-        frames *= valid_frames(batch.lengths, tf.shape(frames)[3])[:, :, None, :, None]
-        return Fragments(tf.ensure_shape(frames, [None, n, sides, window or None, MEL_BINS]), batch.lengths)
+    def batches() -> Iterator[Fragments]:
+        last = len(order) - len(order) % batch_size if drop_remainder else len(order)
+        for start in range(0, last, batch_size):
+            places = order[start : start + batch_size]
+            keys = [(*(epoch or ()), place) for place in places.tolist()]
+            chosen = [clips[place] for place in places]
+            spans = np.stack([spans_of(clip, key) for clip, key in zip(chosen, keys, strict=True)])
+            frames, lengths = _cut(chosen, spans, protocol, window)
+            for clip_frames, key in zip(frames, keys, strict=True):
+                if timbre:
+                    clip_frames[:] = change_timbre(clip_frames, rng_for(0, "timbre", *key))
+                clip_frames -= mean
+                clip_frames /= std
+                if spec_augment:
+                    mask_spectrogram(clip_frames, rng_for(0, "mask", *key))
+            _clear_padding(frames, lengths)
+            yield Fragments(frames, lengths)
 
-    size, edge_samples = (n, sides, window or None), _EDGE_SAMPLES if protocol == "centred" else 0
-    shapes: Any = _Cut((2,), (*size, MEL_BINS), size, (n, 2, edge_samples), (), (n,))  # type: ignore[arg-type]
-    dataset = dataset.enumerate().map(cut, num_parallel_calls=os.cpu_count(), deterministic=True)
-    dataset = dataset.padded_batch(batch_size, padded_shapes=shapes, drop_remainder=drop_remainder)
-    return dataset.map(finish, num_parallel_calls=1, deterministic=True).prefetch(BATCHES_AHEAD)
+    sides = 2 if window else 1
+    signature = Fragments(
+        tf.TensorSpec([None, n, sides, window or None, MEL_BINS], tf.float32), tf.TensorSpec([None, n], tf.int32)
+    )
+    return tf.data.Dataset.from_generator(batches, output_signature=signature).prefetch(BATCHES_AHEAD)
 
 
 def valid_frames(lengths: tf.Tensor, frames: tf.Tensor | int) -> tf.Tensor:
@@ -161,54 +141,61 @@ def valid_frames(lengths: tf.Tensor, frames: tf.Tensor | int) -> tf.Tensor:
     return tf.sequence_mask(lengths, frames, tf.float32)
 
 
-def _edge_frames(edges: tf.Tensor, scale: tf.Tensor) -> tf.Tensor:
-    """The mirrored frames of fragments, `features.log_mel` in TensorFlow: int16 [B, n, 2, 1536], [B] -> [B, n, 4, 128].
+def _cut(clips: Sequence[Clip], spans: np.ndarray, protocol: str, window: int) -> tuple[np.ndarray, np.ndarray]:
+    """Fragments of clips from hop to hop, int [B, n, 2]: -> float32 [B, n, S, L, 128] and their lengths int32 [B, n].
 
-    The first two frames of each fragment, then its last two.
+    Frames come from the clip's log-mel, but those that are mirrored at a fragment's ends from its samples.
     """
-    samples = tf.cast(edges, tf.float32) * (scale / FULL_SCALE)[:, None, None, None]
-    windows = [tf.gather(samples[:, :, side], places, axis=2) for side, places in enumerate((_BEGINNING, _END))]
-    spectrum = tf.signal.rfft(tf.concat(windows, axis=2) * analysis_window())
-    power = tf.square(tf.math.real(spectrum)) + tf.square(tf.math.imag(spectrum))
-    return tf.math.log1p(constants.LOG_GAIN * tf.matmul(power, mel_filters().T))
+    begins, stops = frame_range(spans[..., 0], spans[..., 1], protocol)
+    lengths = stops - begins
+    firsts = np.stack(join_windows(begins, stops, window), axis=-1) if window else begins[..., None]
+    frames = np.zeros((*firsts.shape, window or lengths.max(), MEL_BINS), np.float32)
+    mirrored = _mirrored_frames(clips, spans) if protocol == "centred" else None
+    for (clip, fragment, side), first in np.ndenumerate(firsts):
+        begin, stop, target = begins[clip, fragment], stops[clip, fragment], frames[clip, fragment, side]
+        count = min(len(target), stop - first)
+        target[:count] = clips[clip].mel[first : first + count]
+        if mirrored is not None:
+            for frame, mel in zip((begin, begin + 1, stop - 2, stop - 1), mirrored[clip, fragment], strict=True):
+                if first <= frame < first + count:
+                    target[frame - first] = mel
+    return frames, lengths.astype(np.int32)
 
 
-def _parse(data: tf.Tensor, cuts: str) -> dict[str, tf.Tensor]:
-    schema = {
-        "mel": tf.io.FixedLenFeature([], tf.string),
-        "samples": tf.io.FixedLenFeature([], tf.string),
-        "scale": tf.io.FixedLenFeature([], tf.float32),
-        "offset": tf.io.FixedLenFeature([], tf.int64),
-        "beats": tf.io.FixedLenSequenceFeature([], tf.float32, allow_missing=True),
-        cuts: tf.io.FixedLenSequenceFeature([], tf.int64, allow_missing=True),
-    }
-    return tf.io.parse_single_example(data, schema)
+def _mirrored_frames(clips: Sequence[Clip], spans: np.ndarray) -> np.ndarray:
+    """The first two and the last two frames of fragments, whose windows reach beyond them: -> [B, n, 4, 128]."""
+    windows = np.empty((*spans.shape[:2], 4, WINDOW_SAMPLES), np.float32)
+    for clip, clip_spans, clip_windows in zip(clips, spans * HOP_SAMPLES, windows, strict=True):
+        for (start, end), target in zip(clip_spans, clip_windows, strict=True):
+            target[:2] = clip.samples[start : start + _EDGE_SAMPLES][_BEGINNING]
+            target[2:] = clip.samples[end - _EDGE_SAMPLES : end][::-1][_END]
+        clip_windows *= np.float32(clip.scale / FULL_SCALE)
+    return mel_of_windows(windows.reshape(-1, WINDOW_SAMPLES)).reshape(*windows.shape[:3], MEL_BINS)
 
 
-def _redrawn(
-    cuts: tf.Tensor, record: dict[str, tf.Tensor], hops: tf.Tensor, key: tf.Tensor, segmentation: str, off_beat: float
-) -> tf.Tensor:
-    """Other cuts of the same record: int32 [n + 1] -> int32 [n + 1].
-
-    cuts, record, hops: the recorded cuts, the record itself and its length.
-    key, segmentation, off_beat: as in `fragment_batches`.
-    """
-    if segmentation == "fixed":
-        start = tf.random.stateless_uniform([], _fold(key, "start"), 0, hops - constants.CLIP_HOPS + 1, tf.int32)
-        return cuts + start - tf.cast(record["offset"], tf.int32)
-    drawn = tf.numpy_function(_other_downbeats, [record["beats"], hops, cuts, key], tf.int32)
-    shift = tf.random.stateless_uniform([], _fold(key, "shift"), -drawn[0], hops - drawn[-1] + 1, tf.int32)
-    is_shifted = tf.random.stateless_uniform([], _fold(key, "off beat")) < off_beat
-    return tf.where(is_shifted, drawn + shift, drawn)
+def _clear_padding(frames: np.ndarray, lengths: np.ndarray) -> None:
+    """Zeros behind every fragment that is shorter than the batch's frames."""
+    for place in np.argwhere(lengths < frames.shape[3]):
+        frames[tuple(place)][:, lengths[tuple(place)] :] = 0.0
 
 
-def _other_downbeats(beats: np.ndarray, hops: int, cuts: np.ndarray, key: np.ndarray) -> np.ndarray:
-    """Other cuts at downbeats of a record that is known to have some: -> int32 [n + 1]."""
-    downbeats = downbeat_hops(beats.reshape(-1, 2), 0, hops)
-    drawn = downbeat_cuts(downbeats, len(cuts) - 1, rng_for(*key.tolist(), "cuts"))
-    return cuts if drawn is None else drawn.astype(np.int32)
+def _other_equal_cuts(clip: Clip, n: int, shortest: int, key: tuple[object, ...]) -> np.ndarray:
+    """Equal cuts somewhere in a clip's record: -> int [n + 1]; arguments as of `fragment_batches`."""
+    hops = CLIP_HOPS
+    if shortest:
+        hops = n * shortest + _draw(CLIP_HOPS - n * shortest + 1, "length", *key)
+    return equal_cuts(hops, n) + _draw(clip.hops - hops + 1, "start", *key)
 
 
-def _fold(key: tf.Tensor, purpose: str) -> Any:
-    """A key of its own for every random draw of a clip."""
-    return tf.random.experimental.stateless_fold_in(key, zlib.crc32(purpose.encode()))
+def _other_downbeats(clip: Clip, cuts: np.ndarray, off_beat: float, key: tuple[object, ...]) -> np.ndarray:
+    """Cuts at other downbeats of a clip's record, or as far apart off the beat: int [n + 1] -> int [n + 1]."""
+    drawn = downbeat_cuts(downbeat_hops(clip.beats, 0, clip.hops), len(cuts) - 1, rng_for(0, "cuts", *key))
+    drawn = cuts if drawn is None else drawn
+    if key_fraction("off beat", *key) >= off_beat:
+        return drawn
+    return drawn - drawn[0] + _draw(clip.hops - drawn[-1] + drawn[0] + 1, "shift", *key)
+
+
+def _draw(count: int, *purpose: object) -> int:
+    """One of the numbers 0 to count - 1, which the purpose alone decides."""
+    return math.floor(key_fraction(*purpose) * count)

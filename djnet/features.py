@@ -28,6 +28,14 @@ def log_mel(samples: np.ndarray, window: str = "hamming") -> np.ndarray:
         raise ValueError(f"log_mel needs mono samples, at least {SHORTEST_SAMPLES}, and got shape {samples.shape}.")
     mirrored = np.pad(samples, HALF_WINDOW, mode="reflect")
     windows = np.lib.stride_tricks.sliding_window_view(mirrored, WINDOW_SAMPLES)[::HOP_SAMPLES]
+    mel = mel_of_windows(windows, window)
+    if not np.isfinite(mel).all():
+        raise UserError(f"Samples as large as {np.abs(samples).max():.3g} have no log-mel that is a number.")
+    return mel
+
+
+def mel_of_windows(windows: np.ndarray, window: str = "hamming") -> np.ndarray:
+    """The log-mel of every window of 2,048 samples: float32 [T, 2048] -> float32 [T, 128]."""
     mel = np.empty((len(windows), MEL_BINS), np.float32)
     block = np.zeros((_BLOCK_FRAMES, WINDOW_SAMPLES), np.float32)
     power, imaginary = np.empty((2, _BLOCK_FRAMES, HALF_WINDOW + 1), np.float32)
@@ -42,10 +50,7 @@ def log_mel(samples: np.ndarray, window: str = "hamming") -> np.ndarray:
         mel[first : first + count] = (_sparse_filters() @ power.T).T[:count]
     mel *= np.float32(LOG_GAIN)
     mel += np.float32(1.0)
-    np.log(mel, out=mel)
-    if not np.isfinite(mel).all():
-        raise UserError(f"Samples as large as {np.abs(samples).max():.3g} have no log-mel that is a number.")
-    return mel
+    return np.log(mel, out=mel)
 
 
 @cache

@@ -7,12 +7,15 @@ are computed from the samples when it is cut.
 """
 
 import errno
+import gzip
 import hashlib
+import shutil
+import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +24,6 @@ from djnet.cuts import cut_fragments, spans_between
 from djnet.errors import UserError
 from djnet.files import digest_json, read_json, require_shape
 from djnet.pairs import Kind, Pair
-
-if TYPE_CHECKING:
-    import tensorflow as tf
 
 SPLITS = ("train", "valid", "test")
 MANIFEST = "manifest.json"
@@ -145,27 +145,33 @@ def serialize(clip: Clip) -> bytes:
     return example.SerializeToString(deterministic=True)
 
 
-def deserialize(data: bytes) -> Clip:
-    """The clip that `serialize` turned into these bytes; a ValueError if they cannot be one."""
-    import tensorflow as tf
+def deserialize(data: Any) -> Clip:
+    """The clip that `serialize` turned into these bytes; a ValueError if they cannot be one.
 
-    features = tf.train.Example.FromString(data).features.feature
-    samples = np.frombuffer(features["samples"].bytes_list.value[0], "<i2")
-    mel = np.frombuffer(features["mel"].bytes_list.value[0], "<f2").reshape(-1, constants.MEL_BINS)
-    if len(samples) != (len(mel) - 1) * constants.HOP_SAMPLES:
-        raise ValueError(f"{len(samples)} samples do not belong to {len(mel)} frames")
+    Samples and log-mel are views of `data`: of a file that is mapped into memory, they are read when they are used.
+    """
+    import tensorflow as tf
+    from google.protobuf.message import DecodeError
+
+    record = bytes(data)
+    try:
+        features = tf.train.Example.FromString(record).features.feature
+    except DecodeError as error:
+        raise ValueError(str(error)) from error
+
+    def view(name: str, kind: str) -> np.ndarray:
+        content = features[name].bytes_list.value[0]
+        if len(content) % np.dtype(kind).itemsize:
+            raise ValueError(f"{len(content)} bytes of {name} are no whole numbers")
+        return np.frombuffer(data, kind, len(content) // np.dtype(kind).itemsize, record.find(content))
 
     def text(name: str) -> str:
         return features[name].bytes_list.value[0].decode("utf-8", "surrogateescape")
 
-    segmentations = {}
-    for key in sorted(key for key in features if key.endswith("/cuts")):
-        name = key.removesuffix("/cuts")
-        table = np.array(features[f"{name}/pairs"].int64_list.value, np.int64).reshape(-1, 4)
-        cuts = np.array(features[key].int64_list.value, np.int64)
-        segmentations[name] = Segmentation(
-            cuts, [Pair(a, b, label, Kind(kind)) for a, b, label, kind in table.tolist()]
-        )
+    samples, mel = view("samples", "<i2"), view("mel", "<f2").reshape(-1, constants.MEL_BINS)
+    if len(samples) != (len(mel) - 1) * constants.HOP_SAMPLES:
+        raise ValueError(f"{len(samples)} samples do not belong to {len(mel)} frames")
+    names = sorted(key.removesuffix("/cuts") for key in features if key.endswith("/cuts"))
     return Clip(
         id=text("id"),
         track=text("track"),
@@ -177,8 +183,20 @@ def deserialize(data: bytes) -> Clip:
         scale=features["scale"].float_list.value[0],
         mel=mel,
         beats=np.array(features["beats"].float_list.value, np.float32).reshape(-1, 2),
-        segmentations=segmentations,
+        segmentations={
+            name: Segmentation(
+                np.array(features[f"{name}/cuts"].int64_list.value, np.int64),
+                _pairs(tuple(features[f"{name}/pairs"].int64_list.value)),
+            )
+            for name in names
+        },
     )
+
+
+@cache
+def _pairs(values: tuple[int, ...]) -> list[Pair]:
+    """Labelled pairs from their numbers, four each; all clips share them."""
+    return [Pair(a, b, label, Kind(kind)) for a, b, label, kind in zip(*[iter(values)] * 4, strict=True)]
 
 
 def write_file(path: Path, clips: Iterable[Clip]) -> None:
@@ -293,26 +311,22 @@ class Manifest:
             raise RecordsError(f"{path} is damaged. Remove it and run make preprocess DATA={self.folder} again.")
         return path
 
-    def dataset(self, split: str) -> "tf.data.Dataset":
-        """Serialized clips of a split, in their order on disk."""
-        if not self.clips(split):
-            raise RecordsError(f"The {split} split of {self.folder} is empty: preprocess more music.")
-        return self._read(self.shards(split))
-
     def read_clips(self, split: str) -> Iterator[Clip]:
-        """The clips of a split, one after the other; a RecordsError names a shard with a record that is no clip."""
+        """The clips of a split, one after the other; a RecordsError names a shard with a record that is no clip.
+
+        Shards are mapped into memory, so samples and log-mels stay on the disk until they are used.
+        """
         if not self.clips(split):
             raise RecordsError(f"The {split} split of {self.folder} is empty: preprocess more music.")
         for path in self.shards(split):
-            for data in self._read([path]).as_numpy_iterator():
-                try:
-                    clip = deserialize(data)
-                except (ValueError, IndexError) as error:
-                    raise RecordsError(
-                        f"{path} holds a record that is not a clip ({error}). "
-                        f"Remove it and run make preprocess DATA={self.folder} again."
-                    ) from error
-                yield clip
+            status = path.stat()
+            try:
+                yield from _read_shard(path, self.content["gzip"], status.st_size, status.st_mtime_ns)
+            except (ValueError, IndexError) as error:
+                raise RecordsError(
+                    f"{path} holds a record that is not a clip ({error}). "
+                    f"Remove it and run make preprocess DATA={self.folder} again."
+                ) from error
 
     def pairs(self, segmentation: str, n: int) -> list[Pair]:
         """The labelled pairs of a segmentation, the same for every clip: of the first training clip that has them."""
@@ -321,17 +335,6 @@ class Manifest:
         if (pairs := next(clips, None)) is None:
             raise RecordsError(f"The train split of {self.folder} has no clips for {segmentation} cuts, n = {n}.")
         return pairs
-
-    def _read(self, paths: list[Path]) -> "tf.data.Dataset":
-        import tensorflow as tf
-
-        compression = "GZIP" if self.content["gzip"] else ""
-        files = [str(path) for path in paths]
-        dataset = tf.data.TFRecordDataset(files, compression_type=compression, buffer_size=1 << 20)
-        # TensorFlow's tuner sleeps for ever longer, up to a minute; whoever has read to the end waits until it wakes.
-        options = tf.data.Options()
-        options.autotune.enabled = False
-        return dataset.with_options(options)
 
     def _shards(self, split: str) -> list[dict[str, Any]]:
         if split not in SPLITS:
@@ -344,3 +347,20 @@ def _sha256(path: Path, size: int, modified: int) -> str:
     """Hash of a file, remembered as long as its size and time stay the same."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@cache
+def _read_shard(path: Path, is_packed: bool, size: int, modified: int) -> list[Clip]:
+    """The clips of a TFRecord file, remembered as long as its size and time stay the same."""
+    if is_packed:
+        with gzip.open(path) as packed, tempfile.TemporaryFile() as unpacked:
+            shutil.copyfileobj(packed, unpacked)
+            data = np.memmap(unpacked, np.uint8, "r")
+    else:
+        data = np.memmap(path, np.uint8, "r")
+    clips, place = [], 0
+    while place < len(data):  # a record: its length in 8 bytes, their checksum in 4, the clip, its checksum in 4
+        end = place + 12 + int.from_bytes(data[place : place + 8].tobytes(), "little")
+        clips.append(deserialize(data[place + 12 : end]))
+        place = end + 4
+    return clips
