@@ -82,8 +82,8 @@ def fragment_batches(
     gap: hops that are removed on each side of every cut; with `random_gap` a number from 0 to it, drawn for each clip.
     epoch: shuffles the clips and is the key of every random draw.
     redraw: draw the cuts anew within the record: the start of equal ones, or which downbeats are taken.
-    shortest: with `redraw`, equal fragments are of any length from so many hops to a whole n-th of the clip; 0 for the
-        latter only.
+    shortest: with `redraw`, fragments are of any length from so many hops to a whole n-th of the clip; 0 for the
+        latter only. Fragments between downbeats are about as long as that.
     off_beat: share of the clips whose redrawn downbeat cuts are all shifted off the beat by the same random amount.
     timbre, spec_augment: augmentation, see `augmentation`.
     first: take only so many clips, as they are on disk (track after track, in no order); -1 takes all.
@@ -107,7 +107,7 @@ def fragment_batches(
             cuts = (
                 _other_equal_cuts(clip, n, shortest, key)
                 if segmentation == "fixed"
-                else _other_downbeats(clip, cuts, off_beat, key)
+                else _other_downbeats(clip, cuts, shortest, off_beat, key)
             )
         return spans_between(cuts, _draw(gap + 1, "gap", *key) if random_gap else gap)
 
@@ -181,19 +181,26 @@ def _clear_padding(frames: np.ndarray, lengths: np.ndarray) -> None:
 
 def _other_equal_cuts(clip: Clip, n: int, shortest: int, key: tuple[object, ...]) -> np.ndarray:
     """Equal cuts somewhere in a clip's record: -> int [n + 1]; arguments as of `fragment_batches`."""
-    hops = CLIP_HOPS
-    if shortest:
-        hops = n * shortest + _draw(CLIP_HOPS - n * shortest + 1, "length", *key)
+    hops = _other_length(n, shortest, key)
     return equal_cuts(hops, n) + _draw(clip.hops - hops + 1, "start", *key)
 
 
-def _other_downbeats(clip: Clip, cuts: np.ndarray, off_beat: float, key: tuple[object, ...]) -> np.ndarray:
+def _other_downbeats(
+    clip: Clip, cuts: np.ndarray, shortest: int, off_beat: float, key: tuple[object, ...]
+) -> np.ndarray:
     """Cuts at other downbeats of a clip's record, or as far apart off the beat: int [n + 1] -> int [n + 1]."""
-    drawn = downbeat_cuts(downbeat_hops(clip.beats, 0, clip.hops), len(cuts) - 1, rng_for(0, "cuts", *key))
+    n = len(cuts) - 1
+    target = _other_length(n, shortest, key) / n if shortest else None
+    drawn = downbeat_cuts(downbeat_hops(clip.beats, 0, clip.hops), n, rng_for(0, "cuts", *key), target)
     drawn = cuts if drawn is None else drawn
     if key_fraction("off beat", *key) >= off_beat:
         return drawn
     return drawn - drawn[0] + _draw(clip.hops - drawn[-1] + drawn[0] + 1, "shift", *key)
+
+
+def _other_length(n: int, shortest: int, key: tuple[object, ...]) -> int:
+    """Hops of n fragments together: those of a clip, or drawn from n of the shortest to that."""
+    return n * shortest + _draw(CLIP_HOPS - n * shortest + 1, "length", *key) if shortest else CLIP_HOPS
 
 
 def _draw(count: int, *purpose: object) -> int:

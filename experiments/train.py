@@ -41,7 +41,7 @@ _FIELDS: dict[str, tuple[Any, str]] = {
     "redraw": (flags.DEFINE_bool, "Draw the cuts anew in every epoch, within the few seconds more that records hold."),
     "shortest_seconds": (
         flags.DEFINE_float,
-        "With --redraw, equal pieces of any length from this on; 0 for the longest.",
+        "With --redraw, pieces of any length from this on; 0 for the longest.",
     ),
     "off_beat": (flags.DEFINE_float, "Move the cuts of that share of the clips off the beat, where cut at downbeats."),
     "timbre": (flags.DEFINE_bool, "Augmentation: change level, spectral tilt, noise and pitch of every clip."),
