@@ -90,9 +90,7 @@ class Run:
             raise ValueError(f"kinds are {', '.join(ALL_KINDS)}, got {', '.join(self.kinds)}.")
         questions_for(self.model, pairs_of(self.n), [Kind[name] for name in self.kinds])
         if self.shortest_frames <= 0:
-            raise ValueError(
-                f"A gap of {self.gap_seconds:g} s leaves nothing of fragments of {CLIP_SECONDS / self.n:g} s."
-            )
+            raise ValueError(f"A gap of {self.gap_seconds:g} s on each side leaves nothing of the shortest fragments.")
         if self.network.stride > 1 and self.shortest_frames < self.network.stride ** len(self.network.tower):
             raise ValueError(f"Fragments of {self.shortest_frames} frames are shorter than the strides of the tower.")
 
