@@ -24,13 +24,7 @@ from djnet.rng import key_fraction, rng_for
 
 BATCHES_AHEAD = 4  # are cut while a network is busy
 
-# Samples that the two mirrored frames at an end of a fragment see, and where in them each frame's window looks: counted
-# from the first sample for the frames 0 and 1, from the last one backwards for the last two.
-_EDGE_SAMPLES = HALF_WINDOW + HOP_SAMPLES
-_AROUND = np.arange(-HALF_WINDOW, HALF_WINDOW)
-_BEGINNING = np.abs(np.stack([_AROUND, _AROUND + HOP_SAMPLES]))
-_END = np.stack([_AROUND - HOP_SAMPLES, _AROUND])
-_END = np.where(_END < 0, -1 - _END, _END + 1)
+_EDGE_SAMPLES = HALF_WINDOW + HOP_SAMPLES  # that the two mirrored frames at an end of a fragment see
 
 
 class Fragments(NamedTuple):
@@ -165,12 +159,22 @@ def _cut(clips: Sequence[Clip], spans: np.ndarray, protocol: str, window: int) -
 def _mirrored_frames(clips: Sequence[Clip], spans: np.ndarray) -> np.ndarray:
     """The first two and the last two frames of fragments, whose windows reach beyond them: -> [B, n, 4, 128]."""
     windows = np.empty((*spans.shape[:2], 4, WINDOW_SAMPLES), np.float32)
-    for clip, clip_spans, clip_windows in zip(clips, spans * HOP_SAMPLES, windows, strict=True):
+    for clip, clip_spans, clip_windows in zip(clips, (spans * HOP_SAMPLES).tolist(), windows, strict=True):
         for (start, end), target in zip(clip_spans, clip_windows, strict=True):
-            target[:2] = clip.samples[start : start + _EDGE_SAMPLES][_BEGINNING]
-            target[2:] = clip.samples[end - _EDGE_SAMPLES : end][::-1][_END]
+            _mirror(clip.samples[start : start + _EDGE_SAMPLES], clip.samples[end - _EDGE_SAMPLES : end], target)
         clip_windows *= np.float32(clip.scale / FULL_SCALE)
     return mel_of_windows(windows.reshape(-1, WINDOW_SAMPLES)).reshape(*windows.shape[:3], MEL_BINS)
+
+
+def _mirror(beginning: np.ndarray, end: np.ndarray, windows: np.ndarray) -> None:
+    """Fill the windows [4, 2048] of the frames at a fragment's ends from its first and its last samples, both [1536].
+
+    The first sample and the last are where the fragment is mirrored, as in `log_mel`.
+    """
+    for i, inside in enumerate((0, HOP_SAMPLES)):  # how far from the fragment's end a window is centred
+        own, outside = HALF_WINDOW + inside, HALF_WINDOW - inside
+        windows[i, :outside], windows[i, outside:] = beginning[outside:0:-1], beginning[:own]
+        windows[3 - i, :own], windows[3 - i, own:] = end[-own:], end[-2 : -2 - outside : -1]
 
 
 def _clear_padding(frames: np.ndarray, lengths: np.ndarray) -> None:
