@@ -22,9 +22,6 @@ ALL_KINDS = tuple(kind.name for kind in Kind)
 BATCHES = {"sen": 4, "sn": 4, "cin": 16, "ccsn": 4, "tsn": 4, "opn": 4}
 # A clip has few downbeats, which are soon known by heart: three clips of four are cut off the beat (`make study`).
 OFF_BEAT = {"fixed": 0.0, "downbeat": 0.75}
-# Pieces of many lengths are cut at many more places than those of eight seconds, and the wrong ones lie nearer. The
-# shortest are as long as the window at the join; between downbeats, half of that length can be drawn.
-SHORTEST_SECONDS = {"fixed": 2.0, "downbeat": 3.5}
 MORE_MUSIC = ("pop909 (rendered)",)
 WIDE = {"tower": (128, 256, 512), "convnet": (64, 128, 256), "dense": (1024, 1024)}  # as wide as the paper's
 
@@ -197,11 +194,7 @@ ABLATIONS: dict[str, dict[str, Any]] = {
 
 
 def _run(model: str, segmentation: str = "fixed", **changes: Any) -> Run:
-    fixed = {
-        "batch_clips": BATCHES[model],
-        "off_beat": OFF_BEAT[segmentation],
-        "shortest_seconds": SHORTEST_SECONDS[segmentation],
-    }
+    fixed = {"batch_clips": BATCHES[model], "off_beat": OFF_BEAT[segmentation]}
     return Run(model, segmentation, **(TRAINING | fixed | changes))
 
 
@@ -211,10 +204,9 @@ EXPERIMENTS: dict[str, Run] = {
     **{f"table3/{cut}/{model}": _run(model, cut) for cut in ("fixed", "downbeat") for model in ("sn", "cin", "sen")},
     **{f"table4/{cut}": _run("sen", cut) for cut in ("fixed", "downbeat")},
     **{f"table5/{name}": _run("sen", "downbeat", **changes) for name, changes in ABLATIONS.items()},
-    "boundary/sen": _run("sen", gap_seconds=0.5, shortest_seconds=3.0),
+    "boundary/sen": _run("sen", gap_seconds=0.5),
     # For medleys: up to two seconds between the pieces are missing, so that the last frame alone does not decide.
-    "gap/fixed": _run("sen", gap_seconds=1.0, random_gap=True, shortest_seconds=4.0),
-    "gap/downbeat": _run("sen", "downbeat", gap_seconds=1.0, random_gap=True, shortest_seconds=0.0),
+    **{f"gap/{cut}": _run("sen", cut, gap_seconds=1.0, random_gap=True) for cut in ("fixed", "downbeat")},
     **{f"two_matrices/{cut}": _run("sen", cut, ablation={"two_matrices": True}) for cut in ("fixed", "downbeat")},
     "wide/two_matrices": _run("sen", ablation=WIDE | {"two_matrices": True}),
     "more_music/sen": _run("sen", also=MORE_MUSIC),
@@ -232,6 +224,5 @@ def experiment(name: str, **changes: Any) -> Run:
     if changes.get("model", run.model) != run.model:
         changes.setdefault("batch_clips", BATCHES.get(changes["model"], run.batch_clips))
     if changes.get("segmentation", run.segmentation) != run.segmentation:
-        for name, values in (("off_beat", OFF_BEAT), ("shortest_seconds", SHORTEST_SECONDS)):
-            changes.setdefault(name, values.get(changes["segmentation"], getattr(run, name)))
+        changes.setdefault("off_beat", OFF_BEAT.get(changes["segmentation"], run.off_beat))
     return replace(run, **changes)

@@ -367,5 +367,4 @@ def test_another_model_brings_its_own_batches_and_other_cuts_their_share_off_the
     assert experiment("table2/sen", model="sn", batch_clips=2).batch_clips == 2
     assert experiment("table2/sen", segmentation="downbeat") == experiment("table4/downbeat")
     assert experiment("table2/sen", segmentation="downbeat", off_beat=0.0).off_beat == 0
-    assert experiment("table2/sen", segmentation="downbeat").shortest_seconds == 3.5
     assert experiment("table4/downbeat", segmentation="fixed") == experiment("table4/fixed")
