@@ -33,6 +33,7 @@ SETTING = (
     "run",
     "commit",
 )  # what a number was made with
+_OLD_PROTOCOLS = {"isolated": "trimmed"}  # as rows of version 0.1 call it
 BAR = "bar"  # a gap of a whole bar
 GREEDY, LIKELIEST = "(greedy)", "(likeliest)"  # other ways from the same scores to an order
 # Not of the paper: SEN that compares the spectrograms beside the embeddings, and both trained on rendered songs too.
@@ -184,18 +185,16 @@ def key_of(row: dict[str, Any]) -> dict[str, Any]:
 def read(path: Path) -> pd.DataFrame:
     """A table as it was written, every value a string; rows of version 0.1 get the names of today."""
     table = pd.DataFrame(read_csv(path)).rename(columns={"passes": "epochs"})
-    if "protocol" in table:
-        table["protocol"] = table["protocol"].replace("isolated", "trimmed")
     if "method" in table and "run" not in table:
         table["run"] = ""
-    return table
+    return table.replace({"protocol": _OLD_PROTOCOLS})
 
 
 def read_numbers(path: Path, columns: Sequence[str]) -> pd.DataFrame:
     """A table with numbers as such and at least these columns; a hash is text, also one of digits only."""
     read_csv(path, columns)  # says what is wrong with it
     try:
-        return pd.read_csv(path, dtype={"records": str})
+        return pd.read_csv(path, dtype={"records": str}).replace({"protocol": _OLD_PROTOCOLS})
     except (ValueError, OverflowError) as error:
         raise UserError(f"{path} is damaged ({error}).") from error
 
