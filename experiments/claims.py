@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 PROTOCOLS = ("centred", "trimmed")  # the first for which all rows of a claim are there; neither shares samples
-OLD_PROTOCOLS = {"isolated": "trimmed"}  # as older rows call it
 KEPT = 0.9  # of its accuracy at n = 3 that a robust network still has at n = 8; the paper's SEN has 0.959
 Row = dict[str, str]
 GAMES = ("jigsaw", "sequencing", "medley")
@@ -163,7 +162,7 @@ CLAIMS = (
 def judge(claim: Claim, rows: Iterable[Row]) -> list[str]:
     """A line of the table of claims: claim, verdict, ours, the paper's, the intervals, one sentence."""
     missing = ""
-    played = [row | {"protocol": OLD_PROTOCOLS.get(row["protocol"], row["protocol"])} for row in rows if row["global"]]
+    played = [row for row in rows if row["global"]]
     for protocol in PROTOCOLS:
         own = [row for row in played if row["protocol"] == protocol]
         plain = [row for row in own if not row.get("differs") and row.get("preset", "") in ("", "compact")]

@@ -1,6 +1,5 @@
 """Write the tables of README.md and docs/ from results/*.csv, between their marks: `make docs-tables`."""
 
-import csv
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,8 +8,8 @@ from djnet.cli import job
 from djnet.errors import UserError
 from djnet.files import whole_file
 from experiments import model_card
-from experiments.claims import CLAIMS, OLD_PROTOCOLS, judge
-from experiments.tables import BAR
+from experiments.claims import CLAIMS, judge
+from experiments.tables import BAR, read
 
 ROOT = Path(__file__).parents[1]
 PROTOCOLS = ("centred", "trimmed", "overlapping")  # the first two: fragments that share no samples
@@ -155,9 +154,8 @@ def _trained(row: Row) -> str:
 
 
 def _played(rows: Iterable[Row]) -> list[Row]:
-    """The rows with a result, their protocols by today's names, `centred` first."""
-    named = [row | {"protocol": OLD_PROTOCOLS.get(row["protocol"], row["protocol"])} for row in rows if row["global"]]
-    return sorted(named, key=lambda row: PROTOCOLS.index(row["protocol"]))
+    """The rows with a result, those of the protocol `centred` first."""
+    return sorted((row for row in rows if row["global"]), key=lambda row: PROTOCOLS.index(row["protocol"]))
 
 
 def _ours(row: Row | None, prefix: str = "") -> str:
@@ -205,21 +203,21 @@ def filled(text: str, folder: Path, document: str = "README.md") -> str:
         before, rest = text.split(begin, 1)
         lines = [f"results/{name} is missing."]
         if paths := [path for one in name.split() if (path := folder / one).exists()]:
-            lines = write([{"table": path.stem} | row for path in paths for row in _read(path)])
+            lines = write(_rows(paths))
         text = "\n".join([before + begin, *lines, end + rest.split(end, 1)[1]])
     return text
 
 
-def _read(path: Path) -> list[Row]:
-    with open(path, newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+def _rows(paths: Iterable[Path]) -> list[Row]:
+    """The rows of some tables, each with the name of its `table`."""
+    return [{"table": path.stem} | row for path in paths for row in read(path).to_dict("records")]
 
 
 def written(text: str, root: Path, document: str) -> str:
     """A document's text from what a copy of the repository holds: its tables, and the header of the model card."""
     text = filled(text, root / "results", document)
     if document == CARD:
-        rows = [row for name in ("table3.csv", "table4.csv") for row in _read(root / "results" / name)]
+        rows = _rows([root / "results" / name for name in ("table3.csv", "table4.csv")])
         text = model_card.with_header(text, (root / CARD).parent, rows)
     return text
 

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import soundfile
 from absl import flags
 from tqdm import tqdm
@@ -25,7 +24,7 @@ import djnet
 from djnet import audio, metrics
 from djnet.cli import job
 from djnet.constants import HOPS_PER_SECOND, JIGSAW_SIZES
-from djnet.corpora import TRACK_LIST
+from djnet.corpora import TRACK_LIST, read_tracks
 from djnet.errors import UserError
 from djnet.ordering import best_order
 from djnet.puzzles import jigsaw
@@ -56,13 +55,13 @@ def play(
 ) -> Iterator[tuple[str, list[dict[str, float]]]]:
     """Puzzles of the test split, played both ways: -> the track and the metrics of both answers, for each."""
     name = f"{segmentation}/{n}"
-    files_of = track_files(manifest)
+    tracks = read_tracks(manifest.folder)
     clips = (clip for clip in manifest.read_clips("test") if name in clip.segmentations)
     for clip in islice(clips, limit):
         puzzle = jigsaw(clip, segmentation, n, window=scorer.window)
         with tempfile.TemporaryDirectory() as folder:
             try:
-                pieces = write_pieces(files_of[clip.track], clip, clip.segmentations[name].cuts, Path(folder))
+                pieces = write_pieces(tracks[clip.track]["path"], clip, clip.segmentations[name].cuts, Path(folder))
             except (KeyError, soundfile.LibsndfileError, audio.AudioError) as error:
                 raise UserError(
                     f"{clip.track!r} cannot be read: {manifest.folder / TRACK_LIST} should name its file."
@@ -70,17 +69,6 @@ def play(
             shuffled = [pieces[place] for place in np.argsort(puzzle.truth)]
             scores = scorer.scores(puzzle.fragments), scorer.scores(shuffled)
         yield clip.track, [metrics.evaluate(best_order(matrix).order, puzzle.truth) for matrix in scores]
-
-
-def track_files(manifest: Manifest) -> dict[str, str]:
-    """The music file of every track of some records."""
-    path = manifest.folder / TRACK_LIST
-    if not path.is_file():
-        raise UserError(
-            f"{path} is missing, which names the tracks' files: run make preprocess DATA={manifest.folder} again."
-        )
-    listed = pd.read_csv(path, dtype=str, keep_default_na=False)
-    return dict(zip(listed.track, listed.path, strict=True))
 
 
 def rows_of(tracks: Sequence[str], played: Sequence[Sequence[dict[str, float]]]) -> list[dict[str, Any]]:

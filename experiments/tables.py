@@ -11,7 +11,7 @@ from djnet.baselines import REFERENCES
 from djnet.constants import JIGSAW_SIZES
 from djnet.errors import UserError
 from djnet.files import locked, read_csv, whole_file
-from experiments import paper
+from experiments.paper import reported
 
 # What makes a row the same row: a rerun replaces it, anything else stays.
 KEY = [
@@ -23,16 +23,9 @@ MEASURES = [
     "global_by_group", "undecidable", "global_decidable", "kendall_tau", "longest_run", "position_error",
     "versus", "difference", "p_value", "p_mcnemar",
 ]  # fmt: skip
-SETTING = (
-    "protocol",
-    "preset",
-    "corpus",
-    "corpus_hash",
-    "trained_on",
-    "seed",
-    "run",
-    "commit",
-)  # what a number was made with
+# What a number was made with.
+SETTING = ("protocol", "preset", "corpus", "corpus_hash", "trained_on", "seed", "run", "commit")
+_OLD_PROTOCOLS = {"isolated": "trimmed"}  # as rows of version 0.1 call it
 BAR = "bar"  # a gap of a whole bar
 GREEDY, LIKELIEST = "(greedy)", "(likeliest)"  # other ways from the same scores to an order
 # Not of the paper: SEN that compares the spectrograms beside the embeddings, and both trained on rendered songs too.
@@ -99,15 +92,15 @@ def _other_rules(cut: str, run: str) -> list[Row]:
 
 
 def _table3(cut: str, n: int) -> list[Cell]:
-    rows: list[Row] = [
-        (model, cut, f"table3/{cut}/{model}", paper.TABLE3[cut, n, model]) for model in ("sn", "cin", "sen")
-    ]
+    theirs = reported(table="3", segmentation=cut, n=str(n))
+    rows: list[Row] = [(model, cut, f"table3/{cut}/{model}", values) for model, values in theirs.items()]
     rows += [*_other_rules(cut, f"table3/{cut}/sen"), *_variants(cut)]
     return _group("jigsaw", cut, n, rows, ("sen", cut))
 
 
 def _table4(game: str) -> list[Cell]:
-    rows: list[Row] = [("sen", cut, f"table4/{cut}", paper.TABLE4[game, cut]) for cut in ("fixed", "downbeat")]
+    theirs = {cut: reported(table="4", game=game, segmentation=cut)["sen"] for cut in ("fixed", "downbeat")}
+    rows: list[Row] = [("sen", cut, f"table4/{cut}", values) for cut, values in theirs.items()]
     if game == "jigsaw":  # each on puzzles cut as in its training
         return [cell for row in rows for cell in _group(game, row[1], 8, [row, *_variants(row[1])], ("sen", row[1]))]
     rows += [*_other_rules("downbeat", "table4/downbeat"), *_variants("fixed"), *_variants("downbeat")]
@@ -117,7 +110,8 @@ def _table4(game: str) -> list[Cell]:
 
 
 def _table5(game: str) -> list[Cell]:
-    rows: list[Row] = [(name, "downbeat", f"table5/{name}", paper.TABLE5[game, name]) for name in paper.ABLATIONS]
+    theirs = reported(table="5", game=game)
+    rows: list[Row] = [(name, "downbeat", f"table5/{name}", values) for name, values in theirs.items()]
     cut, n = ("downbeat", 8) if game == "jigsaw" else ("", 0)
     return _group(game, cut, n, rows, ("all", "downbeat"))
 
@@ -151,7 +145,7 @@ CELLS: dict[str, list[Cell]] = {
         "fixed",
         3,
         [
-            *[(model, "fixed", f"table2/{model}", values) for model, values in paper.TABLE2.items()],
+            *[(model, "fixed", f"table2/{model}", values) for model, values in reported(table="2").items()],
             *_other_rules("fixed", "table2/sen"),
             *_variants("fixed"),
         ],
@@ -184,18 +178,16 @@ def key_of(row: dict[str, Any]) -> dict[str, Any]:
 def read(path: Path) -> pd.DataFrame:
     """A table as it was written, every value a string; rows of version 0.1 get the names of today."""
     table = pd.DataFrame(read_csv(path)).rename(columns={"passes": "epochs"})
-    if "protocol" in table:
-        table["protocol"] = table["protocol"].replace("isolated", "trimmed")
     if "method" in table and "run" not in table:
         table["run"] = ""
-    return table
+    return table.replace({"protocol": _OLD_PROTOCOLS})
 
 
 def read_numbers(path: Path, columns: Sequence[str]) -> pd.DataFrame:
     """A table with numbers as such and at least these columns; a hash is text, also one of digits only."""
     read_csv(path, columns)  # says what is wrong with it
     try:
-        return pd.read_csv(path, dtype={"records": str})
+        return pd.read_csv(path, dtype={"records": str}).replace({"protocol": _OLD_PROTOCOLS})
     except (ValueError, OverflowError) as error:
         raise UserError(f"{path} is damaged ({error}).") from error
 

@@ -24,10 +24,10 @@ from tqdm import tqdm
 from djnet import audio
 from djnet.audio.encode import sound_file
 from djnet.cli import job
-from djnet.corpora import TRACK_LIST
+from djnet.corpora import read_tracks
 from djnet.corpora.licences import may_be_published
 from djnet.errors import UserError
-from djnet.files import locked, read_csv, whole_file, write_json
+from djnet.files import locked, whole_file, write_json
 from djnet.medley import key, mix, tempo
 from djnet.medley.transitions import RATE_HZ, Segment
 from djnet.ordering import best_order
@@ -130,10 +130,7 @@ def build(manifest: Manifest, count: int, seed: int, workers: int = 1) -> Path:
     if not missing:
         _remove_others(folder, known)
         return folder
-    listed = manifest.folder / TRACK_LIST
-    if not listed.is_file():
-        raise UserError(f"{listed} is missing: run make preprocess again, it only writes the list.")
-    tracks = {row["track"]: row for row in read_csv(listed, ("track", "path", "licence"))}
+    tracks = read_tracks(manifest.folder)
     paths, licences = ({track: row[name] for track, row in tracks.items()} for name in ("path", "licence"))
     clips = publishable(mixable_clips(manifest, paths), licences)
     if len(clips) < SIZES[0]:

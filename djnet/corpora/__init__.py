@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from djnet.errors import shown
-from djnet.files import whole_file
+from djnet.errors import UserError, shown
+from djnet.files import read_csv, whole_file
 
 TRACK_LIST = "tracks.csv"  # beside the records: each track with its file on this machine, its split and licence
 
@@ -36,6 +36,16 @@ class Corpus:
     name: str
     tracks: list[Track]
     skipped: list[Skipped] = field(default_factory=list)
+
+
+def read_tracks(data: Path) -> dict[str, dict[str, str]]:
+    """The list of tracks beside records, by track: path, group and licence; a UserError if there is none."""
+    path = data / TRACK_LIST
+    try:
+        rows = read_csv(path, ("track", "path", "group", "licence"))
+    except FileNotFoundError:
+        raise UserError(f"{path} is missing: run make preprocess again, it only writes the list.") from None
+    return {row["track"]: row for row in rows}
 
 
 def write_skipped(path: Path, skipped: list[Skipped]) -> None:

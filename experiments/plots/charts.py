@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 
 from djnet import constants
-from experiments.docs_tables import OLD_PROTOCOLS
 from experiments.tables import BAR, REFERENCES, VARIANT
 
 # Okabe and Ito's colours, which colour-blind people can tell apart.
@@ -63,7 +62,7 @@ def draw_boundary(table: pd.DataFrame) -> Any:
 
 def _draw_accuracy(table: pd.DataFrame, x: str, name: str, **options: Any) -> Any:
     """Global accuracy with its interval against a column: a panel a cut and protocol, a line a method (first seed)."""
-    table = table[table["global"] != ""].replace({"protocol": OLD_PROTOCOLS})
+    table = table[table["global"] != ""]
     table = table.assign(**{x: pd.to_numeric(table[x]).fillna(0.0)}).sort_values([x, "seed"], kind="stable")
     settings = {
         f"{cut} cuts, {protocol}": rows
@@ -91,7 +90,6 @@ def _draw_accuracy(table: pd.DataFrame, x: str, name: str, **options: Any) -> An
 
 def draw_learning(history: pd.DataFrame) -> Any:
     """Validation accuracy by epoch: a panel a table and protocol, a line a run."""
-    history = history.replace({"protocol": OLD_PROTOCOLS})
     settings = {
         f"{name}, {protocol}": rows.assign(experiment=rows.experiment.str.removeprefix(prefix))
         for prefix, name in LEARNED.items()

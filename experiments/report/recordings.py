@@ -5,10 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from djnet import audio
-from djnet.corpora import TRACK_LIST, free
+from djnet.corpora import free, read_tracks
 from djnet.corpora.licences import is_noncommercial, may_be_published
-from djnet.errors import UserError
-from djnet.files import read_csv
 
 
 @dataclass(frozen=True)
@@ -37,12 +35,7 @@ class TrackList:
     @classmethod
     def read(cls, data: Path, private: bool = False) -> "TrackList":
         """The list that stands beside records; a UserError if there is none."""
-        path = data / TRACK_LIST
-        try:
-            rows = read_csv(path, ("track", "path", "group", "licence"))
-            return cls({row["track"]: row for row in rows}, private)
-        except FileNotFoundError:
-            raise UserError(f"{path} is missing: run make preprocess again, it only writes the list.") from None
+        return cls(read_tracks(data), private)
 
     def recording(self, track: str) -> Recording | None:
         """A track's recording, or nothing if it is not there or may not be published."""

@@ -12,7 +12,8 @@ from djnet.corpora.licences import may_be_published
 from djnet.errors import UserError
 from djnet.files import read_csv, read_json, whole_file
 from djnet.pages.sound import mp3
-from experiments.docs_tables import OLD_PROTOCOLS, PROTOCOLS
+from experiments import tables
+from experiments.docs_tables import PROTOCOLS
 from experiments.report.recordings import TrackList
 
 FIGURES, MEDLEYS, TABLES = "figures", "medleys", "tables"  # folders beside the pages
@@ -30,17 +31,14 @@ def read_tables(folder: Path) -> dict[str, Rows]:
 
     Those begin with what a reader looks for first: SEN, then what the paper has numbers of, in the first protocol.
     """
-    tables = {path.stem: rows for path in sorted(folder.glob("*.csv")) if (rows := read_csv(path))}
+    paths = sorted(folder.glob("*.csv"))
+    listed = {path.stem: rows for path in paths if (rows := tables.read(path).to_dict("records"))}
     other = dict.fromkeys(("segmentation", "gap", "corpus", "seed", "differs"), "")
-    for name, rows in tables.items():
+    for name, rows in listed.items():
         if rows[0].keys() >= _GAME_COLUMNS:
-            made = [
-                other | row | {"protocol": protocol, "made": _made(row, name.removeprefix("table"))}
-                for row in rows
-                for protocol in [OLD_PROTOCOLS.get(row["protocol"], row["protocol"])]
-            ]
-            tables[name] = sorted(made, key=_interest)
-    return tables
+            made = [other | row | {"made": _made(row, name.removeprefix("table"))} for row in rows]
+            listed[name] = sorted(made, key=_interest)
+    return listed
 
 
 def _interest(row: dict[str, str]) -> tuple[bool | int, ...]:

@@ -33,7 +33,7 @@ def test_one_rival_that_is_not_clearly_behind_makes_it_partly():
 
 
 def test_trimmed_rows_count_until_all_centred_ones_are_there():
-    old = _networks(0.6, 0.5, protocol="isolated")
+    old = _networks(0.6, 0.5, protocol="trimmed")
     assert judge(CLAIMS[0], [*old, *_networks(0.9, 0.8)])[2].startswith("0.900")
     assert judge(CLAIMS[0], [*old, *_networks(0.9, 0.8)[:-1]])[2].startswith("0.600")
     assert judge(CLAIMS[0], [*old, *_networks(0.9, 0.8, protocol="overlapping")])[5].endswith("(`trimmed`).")

@@ -91,11 +91,6 @@ def test_runs_that_differ_in_more_than_the_seed_have_lines_of_their_own():
     ]
 
 
-def test_an_old_name_of_a_protocol_is_the_same_setting():
-    lines = results_table([ROW | {"protocol": "isolated"}, ROW | {"method": "sn"}])
-    assert [line for line in lines if line.endswith(":")] == ["free-small (x), trimmed:"]
-
-
 def test_the_summary_has_a_line_a_game_and_cut():
     sen = ROW | {"method": "sen", "n": "8"}
     rows = [sen | {"game": game, "segmentation": cut} for game in ("jigsaw", "medley") for cut in ("fixed", "downbeat")]

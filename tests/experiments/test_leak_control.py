@@ -1,6 +1,5 @@
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -38,14 +37,7 @@ def test_both_ways_are_played_on_the_same_puzzles_and_written(records, tmp_path)
 
 
 def test_a_track_whose_file_is_gone_is_named(records, tmp_path, monkeypatch):
-    monkeypatch.setattr(leak_control, "track_files", lambda manifest: {})
+    monkeypatch.setattr(leak_control, "read_tracks", lambda folder: {})
     scorer = leak_control.djnet.load("sen-fixed")
     with pytest.raises(ValueError, match=r"cannot be read: .*tracks\.csv should name its file"):
         next(leak_control.play(records, scorer, "fixed", 3, 1))
-
-
-def test_records_without_a_list_of_tracks_say_what_to_run(records, tmp_path):
-    from dataclasses import replace
-
-    with pytest.raises(ValueError, match=r"tracks\.csv is missing, .*: run make preprocess"):
-        leak_control.track_files(replace(records, folder=Path(tmp_path)))

@@ -32,7 +32,7 @@ def test_pictures_of_music_and_networks(records, clips, tmp_path):
 
 
 def _row(**values):
-    row = {"protocol": "isolated", "segmentation": "fixed", "method": "sen", "n": "3", "gap": "", "seed": "0"}
+    row = {"protocol": "trimmed", "segmentation": "fixed", "method": "sen", "n": "3", "gap": "", "seed": "0"}
     return row | {"paper_global": "", "global": "0.5", "global_low": "0.4", "global_high": "0.6"} | values
 
 
@@ -43,7 +43,7 @@ def test_pictures_of_tables(tmp_path):
     _is_drawn(figure, tmp_path)
     _is_drawn(charts.draw_boundary(pd.DataFrame([_row(), _row(gap="0.5"), _row(method="continuity")])), tmp_path)
     history = pd.DataFrame({"experiment": "table2/sen", "epoch": [0, 1], "valid_global": [0.2, 0.4]})
-    protocols = [history.assign(protocol=protocol) for protocol in ("isolated", "trimmed", "overlapping")]
+    protocols = [history.assign(protocol=protocol) for protocol in ("trimmed", "overlapping")]
     figure = charts.draw_learning(pd.concat(protocols))
     assert [axes.get_title() for axes in figure.axes] == ["equal cuts, trimmed", "equal cuts, overlapping"]
     _is_drawn(figure, tmp_path)
