@@ -73,7 +73,7 @@ def _make(given: argparse.Namespace, output: Path, cache: Path) -> int:
     arrange.validate(constraints, left)
     settings = settings.renumbered({i: left.index(path) for i, path in enumerate(paths) if path in left})
     songs = [
-        analysis.corrected(song, **_some(settings.songs.get(i, {}), "bpm", "meter", "gain", "never"))
+        analysis.corrected(song, **_some(settings.songs.get(i, {}), "bpm", "meter", "gain", "transpose", "never"))
         for i, song in enumerate(songs)
     ]
     seconds, bars = options.STYLES[given.style]
@@ -87,6 +87,7 @@ def _make(given: argparse.Namespace, output: Path, cache: Path) -> int:
         given.order,
         settings.joins,
         given.arc,
+        given.repitch,
     )
     print(f"score: up to {given.candidates} parts of {text.count(len(songs), 'song')}", file=sys.stderr)
     arrangement = arrange.arrange(songs, load_network(given.network), constraints, wishes)

@@ -21,7 +21,7 @@ from djnet.medley import voices
 from djnet.medley.arrange import Arrangement
 from djnet.medley.mix import Mix
 from djnet.medley.parts import Part
-from djnet.medley.transitions import KINDS, MOST_BARS, RATE_HZ, Asked, Segment
+from djnet.medley.transitions import KINDS, MOST_BARS, MOST_SEMITONES, RATE_HZ, Asked, Segment
 
 _CLIP = {
     "song": str, "content": str, "begin": float, "start": float, "end": float, "beats": [[float]], "bpm": float,
@@ -65,9 +65,9 @@ def make_clip(part: Part) -> dict[str, Any]:
     return {
         "song": os.path.realpath(part.song.path), "content": part.song.content, "name": part.song.name,
         "artist": shown(audio.title_of(part.song.path)[1]),
-        "begin": begin, "start": part.start, "end": part.end, "bars": part.bars, "key": part.song.key,
+        "begin": begin, "start": part.start, "end": part.end, "bars": part.bars, "key": part.key,
         "bpm": round(part.song.bpm, 2), "loudness": round(part.song.loudness, 2),
-        "gain": part.song.gain, "beats": (part.beats - [begin, 0.0]).tolist(),
+        "gain": part.song.gain, "transpose": part.transpose, "beats": (part.beats - [begin, 0.0]).tolist(),
         "voices": _voices(part, begin),
     }  # fmt: skip
 
@@ -88,11 +88,13 @@ def read_receipt(path: Path) -> dict[str, Any]:
         raise UserError(f"{error} It is not a receipt of a medley; `djnet medley` writes one beside each.") from error
     clips = receipt["clips"]
     require_shape([clip.get("gain", 0.0) for clip in clips], [float], path, "gain of clips")
+    require_shape([clip.get("transpose", 0) for clip in clips], [int], path, "transpose of clips")
     require_shape([clip.get("voices", []) for clip in clips], [[[float]]], path, "voices of clips")
     in_order = all(0 <= clip["begin"] <= clip["start"] < clip["end"] for clip in clips)
     pairs = all(len(pair) == 2 for clip in clips for pair in (*clip["beats"], *clip.get("voices", [])))
     possible = 0 <= receipt["bars"] <= _MOST_BARS and receipt["peak_db"] <= 0
     possible = possible and not any("\0" in clip["song"] for clip in clips)
+    possible = possible and all(abs(clip.get("transpose", 0)) <= MOST_SEMITONES for clip in clips)
     if not clips or len(receipt["scores"]) != len(clips) - 1 or not in_order or not pairs or not possible:
         raise UserError(f"{path} is damaged (its clips, their times, beats and scores do not fit together).")
     asked = receipt.get("asked", [{}] * len(receipt["scores"]))
@@ -121,7 +123,8 @@ def read_segments(receipt: dict[str, Any]) -> list[Segment]:
         samples = functools.partial(audio.load_stereo, clip["song"], *span, RATE_HZ)
         beats = np.reshape(clip["beats"], (-1, 2)).astype(float)
         sung = np.reshape(clip.get("voices", []), (-1, 2)).astype(float)
-        segments.append(Segment(samples, start - begin, end - begin, beats, clip.get("gain", 0.0), sung))
+        gain, transpose = clip.get("gain", 0.0), clip.get("transpose", 0)
+        segments.append(Segment(samples, start - begin, end - begin, beats, gain, sung, transpose))
     return segments
 
 

@@ -245,6 +245,25 @@ def test_the_pitch_stays(rng):
     assert peak == pytest.approx(440, abs=1.0)
 
 
+def pitch_of(samples: np.ndarray) -> float:
+    """The frequency of the strongest tone of samples [N, 2], in Hz."""
+    spectrum = np.log(np.abs(np.fft.rfft(samples[:, 0] * np.hanning(len(samples)))))
+    top = int(np.argmax(spectrum))
+    left, middle, right = spectrum[top - 1 : top + 2]
+    return (top + 0.5 * (left - right) / (left - 2 * middle + right)) * RATE_HZ / len(samples)
+
+
+@pytest.mark.parametrize("semitones", [-1, 1])
+def test_a_transposed_song_sounds_a_semitone_away_and_its_beats_stay(rng, semitones):
+    segments = [song(rng, 120, bars=8), replace(song(rng, 123, bars=8, pitch=440), transpose=semitones)]
+    made = mix.render(segments)
+    alone, heard = made.samples[round((made.joins[0].end + 0.5) * RATE_HZ) :][: 8 * RATE_HZ], mix.render_join(*segments)
+    for part, cents in ((alone, 1), (heard[0][-5 * RATE_HZ :], 2)):
+        assert 1200 * np.log2(pitch_of(part) / 440) == pytest.approx(100 * semitones, abs=cents)
+    beats = made.beats[1][made.beats[1][:, 0] < made.cuts[-1] - 2.1, 0]
+    assert np.abs(onset_errors(made.samples, beats)).max() < 0.01
+
+
 def test_the_same_segments_give_the_same_samples(rng):
     segments = [song(rng, 120, bars=3), song(rng, 126, bars=3), song(rng, 90, bars=3, meter=3)]
     np.testing.assert_array_equal(mix.render(segments).samples, mix.render(segments).samples)
