@@ -58,9 +58,9 @@ def medley() -> job.Parser:
         nargs="*",
         help="folders, files (wav, flac, mp3, m4a ...) or playlists (m3u, pls); if none, free recordings are used",
     )
-    add("-o", "--output", default="medley.wav", help="file to write: wav, flac, ogg or mp3 (default: medley.wav)")
+    add("-o", "--output", default="medley.wav", help="file to write: wav, flac, ogg, mp3 or m4a (default: medley.wav)")
     add("--quality", type=int, choices=range(1, 11), default=9, metavar="1-10",
-        help="of an mp3 or ogg file, 10 is the best and largest (default: 9)")  # fmt: skip
+        help="of an mp3, ogg or m4a file, 10 is the best and largest (default: 9)")  # fmt: skip
     add("--force", action="store_true", help="overwrite existing files")
     add("--dry-run", action="store_true", help="print what would play, and stop")
     add("--explain", metavar="SONG", help="print how a song was read and why which part of it would play, and stop")
