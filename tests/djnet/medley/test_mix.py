@@ -10,7 +10,7 @@ from djnet.audio.sample_file import SampleFile
 from djnet.medley import mix
 from djnet.medley.limiter import true_peak
 from djnet.medley.loudness import loudness_of
-from djnet.medley.transitions import LARGEST_STRETCH, RATE_HZ, Asked, Segment
+from djnet.medley.transitions import BLENDS, KINDS, LARGEST_STRETCH, RATE_HZ, Asked, Segment
 
 
 def song(rng, bpm: float, bars: int = 6, meter: int = 4, gain: float = 0.3, pitch: float = 220.0) -> Segment:
@@ -103,6 +103,26 @@ def test_the_kind_of_a_join_and_where_the_beats_are(rng, bpm, meter, kind, reaso
         inside = times[(times > 0.1) & (times < made.cuts[-1] - 2.1)]
         clear = np.minimum(np.diff(inside, prepend=0), np.diff(inside, append=99)) > 0.1
         assert np.abs(onset_errors(made.samples, inside[clear])).max() < 0.01
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_both_songs_are_where_they_are_said_to_be_at_every_kind_of_join(rng, kind):
+    """To 10 ms, by the onsets of all beats that sound alone and are not faded or filtered away."""
+    bpm = {"blend": 123, "ramp": 135, "loop": 123}.get(kind, 97)
+    made = mix.render([song(rng, 120, bars=8), song(rng, bpm, bars=8, pitch=277)], asked=[Asked(kind)])
+    (join,) = made.joins
+    assert join.kind == kind
+    faded = 1.0 if kind == "overlay" else 0.0
+    first, last = join.start + faded, join.start if kind == "sweep" else join.end - faded
+    before, after = (beats[:, 0] for beats in made.beats)
+    assert after[0] == pytest.approx(join.start if kind in (*BLENDS, "overlay") else join.middle, abs=1e-3)
+    heard = np.concatenate(
+        [before[(before > 0.1) & (before < last)], after[(after > first) & (after < made.cuts[-1] - 2.1)]]
+    )
+    apart = np.abs(heard[:, None] - np.concatenate([before, after, join.repeats]))
+    alone = heard[(np.where(apart > 0.005, apart, 1.0) > 0.1).all(axis=1)]
+    assert len(alone) > 30 and ((alone > join.start - 1) & (alone < join.end + 1)).sum() >= 3
+    assert np.abs(onset_errors(made.samples, alone)).max() < 0.01
 
 
 def test_cuts_are_made_where_they_are_asked_for(rng):
