@@ -6,7 +6,8 @@ it. Its beat phases are left out: the receipt does not say where its beats lie t
 
 The sets of docs/medley.md are a folder of songs with voices and two packages of free recordings, chosen by the genre
 tags inside the files alone: of the packages of the medium set, that of which most files are tagged as electronic music
-(wizznic-data), and that of which most are tagged as classical music (wesnoth-1.16-music), with all of their recordings.
+(wizznic-data), and that of which most are tagged as classical music (wesnoth-1.16-music). Of a package with more than
+twelve recordings, the first twelve by their names are taken, for the time that more would need.
 """
 
 import itertools

@@ -69,7 +69,7 @@ def write(
             for first in range(0, len(samples), _BLOCK_FRAMES):  # its Vorbis encoder fails on very long blocks
                 sound.write(samples[first : first + _BLOCK_FRAMES])
         if form == "OGG":
-            partial.write_bytes(_with_fixed_serial(partial.read_bytes()))
+            _fix_serial(partial)
 
 
 def _write_m4a(
@@ -124,19 +124,17 @@ def sound_file(path: Path) -> Iterator[Path]:
             raise OSError(errno.EIO, f"cannot be written ({str(error) or 'not all of it'})", str(partial)) from error
 
 
-def _with_fixed_serial(ogg: bytes) -> bytes:
-    """An Ogg file with the serial number 1 instead of a random one, and the pages' checksums to match."""
-    pages, place = [], 0
-    while place < len(ogg):
-        segments = ogg[place + 26]
-        size = 27 + segments + sum(ogg[place + 27 : place + 27 + segments])
-        page = bytearray(ogg[place : place + size])
-        page[14:18] = (1).to_bytes(4, "little")
-        page[22:26] = bytes(4)
-        page[22:26] = _checksum(bytes(page)).to_bytes(4, "little")
-        pages.append(bytes(page))
-        place += size
-    return b"".join(pages)
+def _fix_serial(path: Path) -> None:
+    """Give an Ogg file the serial number 1 instead of a random one, page by page, with checksums to match."""
+    with open(path, "r+b") as file:
+        while header := file.read(27):
+            sizes = file.read(header[26])
+            page = bytearray(header + sizes + file.read(sum(sizes)))
+            page[14:18] = (1).to_bytes(4, "little")
+            page[22:26] = bytes(4)
+            page[22:26] = _checksum(bytes(page)).to_bytes(4, "little")
+            file.seek(-len(page), os.SEEK_CUR)
+            file.write(page)
 
 
 def _checksum(page: bytes) -> int:

@@ -224,8 +224,9 @@ def _figure(mix: Mix, names: Sequence[str], scores: Sequence[float]) -> Any:
     peaks = _peaks(mix.samples)
     figure = Figure(figsize=(12, 0.6 + 1.7 * rows), layout="constrained")
     for row, axes in enumerate(np.atleast_1d(figure.subplots(rows, 1))):
-        _draw_all(axes, mix, peaks, names, scores, letters_a_second=_LETTERS / seconds)
-        axes.set(xlim=(row * seconds, (row + 1) * seconds), ylim=(-1.25, 1.75), yticks=[])
+        span = row * seconds, (row + 1) * seconds
+        _draw_row(axes, span, mix, peaks, names, scores)
+        axes.set(xlim=span, ylim=(-1.25, 1.75), yticks=[])
         axes.spines[["left", "right", "top"]].set_visible(False)
     axes.set_xlabel("seconds; colours: songs, bands: joins with their scores, ticks: downbeats")
     return figure
@@ -241,28 +242,36 @@ def _peaks(samples: Samples) -> np.ndarray:
     return np.concatenate(peaks)
 
 
-def _draw_all(
-    axes: Any, mix: Mix, peaks: np.ndarray, names: Sequence[str], scores: Sequence[float], letters_a_second: float
+def _draw_row(
+    axes: Any, span: tuple[float, float], mix: Mix, peaks: np.ndarray, names: Sequence[str], scores: Sequence[float]
 ) -> None:
-    """Draw the whole medley; a row shows what its limits leave of it.
+    """Draw what lies between two times of the medley.
 
     axes: of the row
+    span: of the row, in seconds
     mix: joins and beats
     peaks: heights of the waveform, every 50 ms: [P]
     names: of the songs
     scores: of the joins
-    letters_a_second: that fit
     """
+    begin, end = span
+    letters_a_second = _LETTERS / (end - begin)
     times = (np.arange(len(peaks)) + 0.5) * _STEP / RATE_HZ
     for i, name in enumerate(names):
         colour = _COLOURS[i % len(_COLOURS)]
         first, last = mix.cuts[i : i + 2]
-        own = (times >= first) & (times <= last)
+        if last < begin or first > end:
+            continue
+        own = (times >= max(first, begin)) & (times <= min(last, end))
         axes.fill_between(times[own], -peaks[own], peaks[own], color=colour, linewidth=0)
         room = max(1, int(letters_a_second * (last - first)) - 1)
         shown = name if len(name) <= room + 1 else name[:room] + "\N{HORIZONTAL ELLIPSIS}"
         axes.text(first, 1.35, f" {shown}", fontsize=7, color=colour, clip_on=True, parse_math=False)
-        axes.vlines(mix.beats[i][mix.beats[i][:, 1] == 1, 0], -1.22, -1.07, color=colour, linewidth=1)
+        downbeats = mix.beats[i][mix.beats[i][:, 1] == 1, 0]
+        downbeats = downbeats[(downbeats >= begin) & (downbeats <= end)]
+        axes.vlines(downbeats, -1.22, -1.07, color=colour, linewidth=1)
     for join, score in zip(mix.joins, scores, strict=True):
+        if join.end < begin or join.start > end:
+            continue
         axes.axvspan(join.start, join.end, color="black", alpha=0.15, linewidth=0)
         axes.text(join.middle, 1.07, f"{score:.2f}", fontsize=7, ha="center", clip_on=True)
