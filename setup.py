@@ -56,7 +56,7 @@ setup(
             "tensorflow-io>=0.37; sys_platform == 'linux' and python_version < '3.13'",
         ],
         # m4a, wma, webm and whatever else FFmpeg reads.
-        "formats": ["av>=14.0,<19"],
+        "formats": ["av>=16.0,<19"],
         # djnet studio, in the browser.
         "studio": ["starlette>=0.40", "uvicorn>=0.30"],
         # docs/tour.ipynb without a browser, for its test.

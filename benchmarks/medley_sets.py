@@ -3,6 +3,11 @@
 Each medley is rendered and checked as `djnet medley` does it, and a row printed as soon as it is measured. With
 `--release=MEDLEY.wav`, a medley that an earlier version made of the only folder is measured too, by the receipt beside
 it. Its beat phases are left out: the receipt does not say where its beats lie to the millisecond.
+
+The sets of docs/medley.md are a folder of songs with voices and two packages of free recordings, chosen by the genre
+tags inside the files alone: of the packages of the medium set, that of which most files are tagged as electronic music
+(wizznic-data), and that of which most are tagged as classical music (wesnoth-1.16-music). Of a package with more than
+twelve recordings, the first twelve by their names are taken, for the time that more would need.
 """
 
 import itertools

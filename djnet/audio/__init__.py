@@ -1,4 +1,4 @@
-"""Music files: decode (`load`, `load_at`, `load_stereo`), look at (`probe`, `title_of`, `name_of`), `write`."""
+"""Music files: `load`, `load_at`, `load_stereo`, look at (`probe`, `title_of`, `name_of`), `write`, `read_back`."""
 
 from djnet.audio.decode import (
     CONVERTIBLE,
@@ -11,7 +11,7 @@ from djnet.audio.decode import (
     probe,
     title_of,
 )
-from djnet.audio.encode import LOSSY, WRITABLE, write
+from djnet.audio.encode import LOSSY, WRITABLE, read_back, require_writable, write
 from djnet.audio.errors import AudioError
 
 __all__ = [
@@ -26,6 +26,8 @@ __all__ = [
     "load_stereo",
     "name_of",
     "probe",
+    "read_back",
+    "require_writable",
     "title_of",
     "write",
 ]

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import soundfile
 from tqdm import tqdm
 
 import djnet
@@ -29,7 +28,6 @@ from djnet.rng import rng_for
 
 MOST_SONGS = 100
 _FREE_SONGS = 10
-_BLOCK_FRAMES = 1 << 20
 _PREVIEW_SECONDS = 4.0  # on each side of a join
 _PAUSE_SECONDS = 0.6
 _TOTAL_TOLERANCE = 0.05  # of a total length, that nobody minds
@@ -73,7 +71,7 @@ def _make(given: argparse.Namespace, output: Path, cache: Path) -> int:
     arrange.validate(constraints, left)
     settings = settings.renumbered({i: left.index(path) for i, path in enumerate(paths) if path in left})
     songs = [
-        analysis.corrected(song, **_some(settings.songs.get(i, {}), "bpm", "meter", "gain", "never"))
+        analysis.corrected(song, **_some(settings.songs.get(i, {}), "bpm", "meter", "gain", "transpose", "never"))
         for i, song in enumerate(songs)
     ]
     seconds, bars = options.STYLES[given.style]
@@ -87,6 +85,7 @@ def _make(given: argparse.Namespace, output: Path, cache: Path) -> int:
         given.order,
         settings.joins,
         given.arc,
+        given.repitch,
     )
     print(f"score: up to {given.candidates} parts of {text.count(len(songs), 'song')}", file=sys.stderr)
     arrangement = arrange.arrange(songs, load_network(given.network), constraints, wishes)
@@ -157,8 +156,7 @@ def load_network(name: str) -> join_score.Scorer:
 
 def _check_output(output: Path, force: bool, page: bool) -> None:
     """Refuse an output that cannot be written, before any work."""
-    if output.suffix.lower() not in audio.WRITABLE:
-        raise UserError(f"{output}: the ending says the format; there are {', '.join(audio.WRITABLE)}.")
+    audio.require_writable(output)
     if not output.parent.is_dir():
         raise UserError(f"{output}: there is no folder {output.parent}; make it first.")
     if not os.access(output.parent, os.W_OK):
@@ -178,7 +176,9 @@ def _write(output: Path, made_from: dict[str, Any], given: argparse.Namespace) -
     del segments
     names = receipt.names_of(made_from)
     samples = _joins_only(made.samples, made.joins) if preview else made.samples
-    audio.write(output, samples, RATE_HZ, made_from["title"], "Medley of " + ", ".join(names), given.quality)
+    chapters = [] if preview else list(zip(made.cuts, names, strict=False))
+    comment = "Medley of " + ", ".join(names)
+    audio.write(output, samples, RATE_HZ, made_from["title"], comment, given.quality, chapters)
     artists = [artist for artist in dict.fromkeys(receipt.artists_of(made_from)) if artist]
     if preview:
         tags.write(output, made_from["title"], [], artists)
@@ -187,7 +187,6 @@ def _write(output: Path, made_from: dict[str, Any], given: argparse.Namespace) -
     del samples
     picture = receipt.files_beside(output)[-1]
     receipt.draw(picture, made, names, made_from["scores"])
-    chapters = list(zip(made.cuts, names, strict=False))
     tags.write(output, made_from["title"], chapters, artists, picture.read_bytes())
     _read_again(output, made.samples)  # as a listener gets it
     checked = check.check(made)
@@ -201,10 +200,11 @@ def _write(output: Path, made_from: dict[str, Any], given: argparse.Namespace) -
 
 def _read_again(path: Path, samples: Samples) -> None:
     """Put what a file holds in place of samples [N, 2]."""
-    with soundfile.SoundFile(os.fsencode(path)) as file:
-        for first in range(0, len(samples), _BLOCK_FRAMES):
-            last = min(len(samples), first + _BLOCK_FRAMES)
-            samples[first:last] = file.read(last - first, "float32", always_2d=True, fill_value=0.0)
+    first = 0
+    for block in audio.read_back(path):
+        last = min(len(samples), first + len(block))
+        samples[first:last], first = block[: last - first], last
+    samples[first:] = 0.0
 
 
 def _joins_only(samples: Samples, joins: Sequence[Join]) -> Samples:

@@ -30,6 +30,7 @@ settings for single songs and joins, in a TOML file given with --settings:
   bpm = 120       # where the tempo or the metre was not recognised
   meter = 4       # beats in a bar
   gain = -3       # dB, against the other songs
+  transpose = 1   # semitones, up or (-1) down
 
   [[join]]        # if the second song follows the first
   from = "Opening"
@@ -57,9 +58,9 @@ def medley() -> job.Parser:
         nargs="*",
         help="folders, files (wav, flac, mp3, m4a ...) or playlists (m3u, pls); if none, free recordings are used",
     )
-    add("-o", "--output", default="medley.wav", help="file to write: wav, flac, ogg or mp3 (default: medley.wav)")
+    add("-o", "--output", default="medley.wav", help="file to write: wav, flac, ogg, mp3 or m4a (default: medley.wav)")
     add("--quality", type=int, choices=range(1, 11), default=9, metavar="1-10",
-        help="of an mp3 or ogg file, 10 is the best and largest (default: 9)")  # fmt: skip
+        help="of an mp3, ogg or m4a file, 10 is the best and largest (default: 9)")  # fmt: skip
     add("--force", action="store_true", help="overwrite existing files")
     add("--dry-run", action="store_true", help="print what would play, and stop")
     add("--explain", metavar="SONG", help="print how a song was read and why which part of it would play, and stop")
@@ -82,6 +83,8 @@ def medley() -> job.Parser:
     add("--order", choices=ORDERS, default="mix",
         help="what makes a good join: all that is heard (mix, the default), SEN alone, or tempo alone")  # fmt: skip
     add("--arc", choices=ARCS, help="how energy shall go, as far as joins allow: up, down, up and down, or evenly")
+    add("--repitch", action="store_true",
+        help="let songs be transposed by a semitone where keys then fit better")  # fmt: skip
     add("--keep-order", action="store_true", help="keep songs in the order given, and files of a folder sorted by name")
     add("--drop-worst", type=int, default=0, metavar="K", help="leave out the K songs that fit worst")
     add = words.add_argument_group("advanced").add_argument

@@ -8,7 +8,7 @@ from typing import Any
 
 from djnet import audio
 from djnet.errors import UserError
-from djnet.medley.transitions import KINDS, MOST_BARS, Asked
+from djnet.medley.transitions import KINDS, MOST_BARS, MOST_SEMITONES, Asked
 
 # Of a song: the values that a number may have, and what it is.
 _NUMBERS = {
@@ -17,7 +17,9 @@ _NUMBERS = {
     "bpm": (30.0, 300.0, "beats a minute from 30 to 300"),
     "meter": (2, 7, "a whole number of beats in a bar, from 2 to 7"),
     "gain": (-12.0, 12.0, "decibels from -12 to 12"),
+    "transpose": (-MOST_SEMITONES, MOST_SEMITONES, f"a whole number of semitones, up to {MOST_SEMITONES} down or up"),
 }
+_WHOLE = ("meter", "transpose")
 _NEVER = "spans in seconds such as [[0, 12.5], [60, 75]]"
 
 
@@ -63,7 +65,7 @@ def _song(path: Path, name: str, values: Any) -> dict[str, Any]:
     for key, value in values.items():
         lowest, highest, kind = _NUMBERS.get(key, (0.0, 0.0, _NEVER))
         wrong = type(value) not in (int, float) or not lowest <= value <= highest or (key == "length" and value == 0)
-        wrong = _is_no_list_of_spans(value) if key == "never" else wrong or (key == "meter" and type(value) is not int)
+        wrong = _is_no_list_of_spans(value) if key == "never" else wrong or (key in _WHOLE and type(value) is not int)
         if wrong:
             raise UserError(f"{path}: {key} of {name!r} must be {kind}, not {str(value)[:20]}.")
     never = tuple((float(first), float(last)) for first, last in values.get("never", ()))

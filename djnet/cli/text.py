@@ -54,7 +54,8 @@ def arrangement_text(arrangement: Arrangement, songs: Sequence[Song]) -> str:
     for part, begin, joined in zip(arrangement.parts, begins, [[""] * 7, *_join_cells(arrangement)], strict=True):
         song, bars = part.song, str(part.bars) if len(part.song.bars) else "-"
         span, bpm = f"{clock(part.start)}-{clock(part.end)}", f"{song.bpm:.0f}" if song.bpm else "free"
-        rows.append((clock(begin), short(song.name, 32), span, bars, bpm, song.key, *joined))
+        key = f"{part.key} ({part.transpose:+d})" if part.transpose else part.key
+        rows.append((clock(begin), short(song.name, 32), span, bars, bpm, key, *joined))
     if not arrangement.joins:
         return f"{table([row[:6] for row in rows])}\nOne song only: there is nothing to join."
     return "\n".join([table(rows), *_order_lines(arrangement, [song.name for song in songs])])

@@ -31,7 +31,7 @@ from djnet.records import FEATURES, dequantised, quantised
 
 VERSION = 7  # of the cached files
 _ARRAYS = ("beats", "strengths", "mel", "chroma", "voices", "activations")
-_OWN = ("path", "samples", "gain", "never", "called")  # is not kept in the cache's facts
+_OWN = ("path", "samples", "gain", "transpose", "never", "called")  # is not kept in the cache's facts
 _FEWEST_BARS = 5  # clear ones, of a song whose bars are used
 _SHORTEST_SECONDS = 4.0
 _LONGEST_SECONDS = 3600.0
@@ -62,6 +62,7 @@ class Song:
     activations: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), np.float16), repr=False)  # the tracker's
     readings: list[list[float]] = field(default_factory=list)  # metres: beats in a bar, bpm, log likelihood a minute
     gain: float = 0.0  # dB that it shall be louder than the other songs
+    transpose: int | None = None  # semitones that it shall be higher, if somebody decided that
     never: tuple[tuple[float, float], ...] = ()  # spans in seconds that must not play
     called: str = ""  # in place of its name, where another song has the same
 
@@ -253,10 +254,11 @@ def corrected(
     bpm: float | None = None,
     meter: int | None = None,
     gain: float = 0.0,
+    transpose: int | None = None,
     never: tuple[tuple[float, float], ...] = (),
 ) -> Song:
-    """The song as somebody knows or wants it: beats near a tempo or in a metre, a gain in dB, and what never plays."""
-    song = replace(song, gain=gain, never=never)
+    """The song as somebody knows or wants it: beats near a tempo or in a metre, gain, pitch, and what never plays."""
+    song = replace(song, gain=gain, transpose=transpose, never=never)
     if bpm is None and meter is None:
         return song
     if len(song.activations):

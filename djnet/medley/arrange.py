@@ -20,6 +20,7 @@ from djnet.ordering import EXACT_LIMIT
 
 _FITNESS = 0.1  # what one unit less of a part's fitness costs, in score
 _CLEARLY = 0.03  # what another part than the best must gain besides, at its joins, to be played
+_SEMITONES = (0, -1, 1)  # that a part may be transposed by; it must gain as clearly by that
 _ENDS = 0.03  # what a medley gains that begins with an opening, and as much with an ending
 _TOTAL_TRIES = 4
 _USUAL_SECONDS = 16.0  # of a song whose start is set, while others play whole
@@ -32,7 +33,7 @@ class Options:
     With a length of None songs play whole.
 
     `order` names the weights of a join's terms, see `join_score.WEIGHTS`; `joins` says what is asked of the join from
-    one song to another. `arc` is how energy shall go, see `energy.ARCS`.
+    one song to another. `arc` is how energy shall go, see `energy.ARCS`. With `repitch`, parts may be transposed.
     """
 
     length: float | None = 16.0
@@ -43,6 +44,7 @@ class Options:
     order: str = "mix"
     joins: Mapping[tuple[int, int], Asked] = field(default_factory=dict)
     arc: str | None = None
+    repitch: bool = False
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,7 @@ def arrange_parts(
     Of the options, bars, order and joins count, and whether songs play whole.
     """
     plays_whole = options.length is None and options.total is None
+    offered, parts = parts, [_transposed(own, options.repitch and len(parts) > 1) for own in parts]
     if len(parts) == 1:
         return as_given(with_ends(list(parts[0])) if plays_whole else parts[0][:1], scorer, options)
     flat, songs = list(itertools.chain(*parts)), [own[0].song for own in parts]
@@ -162,9 +165,16 @@ def arrange_parts(
             second,
             {name: max(0.0, cost) for name, cost in costs.items()},
         ),
-        offered=parts,
+        offered=offered,
         energies=energies(flat)[numbers].tolist() if options.arc else (),
     )
+
+
+def _transposed(own: Sequence[Part], repitch: bool) -> list[Part]:
+    """The parts of a song as they may play: as somebody set it, as they are, or besides a semitone lower and higher."""
+    given = own[0].song.transpose
+    semitones = (given,) if given is not None else _SEMITONES if repitch else (0,)
+    return [replace(part, transpose=number) for number in semitones for part in own]
 
 
 def as_given(parts: Sequence[Part], scorer: Scorer, options: Options) -> Arrangement:
@@ -227,7 +237,8 @@ def _by_song(parts: Sequence[Sequence[Part]], total: np.ndarray) -> np.ndarray:
 def _places(parts: Sequence[Sequence[Part]], arc: str | None) -> Places:
     """What each part scores at each place: less where it stands for its song less well or is far from the arc.
 
-    Openings can only be first and endings only last, and parts that there are not nowhere.
+    Also less for another part than the best, and for a transposed one. Openings can only be first and endings only
+    last, and parts that there are not nowhere.
     """
     song, part = _numbers(parts)
     flat = list(itertools.chain(*parts))
@@ -238,7 +249,12 @@ def _places(parts: Sequence[Sequence[Part]], arc: str | None) -> Places:
             for i, one in zip(song, flat, strict=True)
         ]
     )
-    own -= _CLEARLY * np.array([number > 0 and not one.only for number, one in zip(part, flat, strict=True)])
+    others = [
+        not one.only and (one.start, one.end) != (parts[i][0].start, parts[i][0].end)
+        for i, one in zip(song, flat, strict=True)
+    ]
+    retuned = [one.transpose != parts[i][0].transpose for i, one in zip(song, flat, strict=True)]
+    own -= _CLEARLY * np.add(others, retuned, dtype=float)
     only = np.array([one.only for one in flat])
 
     def places(count: int) -> np.ndarray:

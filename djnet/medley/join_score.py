@@ -63,8 +63,11 @@ def score_joins(
 ) -> JoinScores:
     """Score the join of every part with every part of another song; blends last up to `bars` bars.
 
-    `asked` says what is asked of the join from one song to another, by their paths.
+    `asked` says what is asked of the join from one song to another, by their paths. Parts that differ in their
+    transposition only differ in harmony only.
     """
+    transposed = parts
+    parts, same = _distinct(parts)
     paths = [part.song.path for part in parts]
     allowed = np.array([[a != b for b in paths] for a in paths])
     allowed &= np.array([[a.only != "last" and b.only != "first" for b in parts] for a in parts])
@@ -72,22 +75,32 @@ def score_joins(
     spans = np.full((*allowed.shape, 4), np.nan)
     spans[allowed] = [transition.overlap for transition in transitions]
     out, into = spans[..., :2], spans[..., 2:]
-    terms = {"tempo": np.full(allowed.shape, np.nan)}
+    terms = {name: np.full(allowed.shape, np.nan) for name in ("tempo", "harmony")}
     bpm = np.array([part.song.bpm for part in parts])
     apart = 2 * tempo.octaves_apart(bpm[:, None], bpm)
     terms["tempo"][allowed] = [_tempo(*pair) for pair in zip(transitions, apart[allowed], strict=True)]
-    terms["harmony"] = _harmony(parts, out, into)
     terms["energy"] = _energy(parts, out, into)
     terms["voices"] = _voices(parts, out, into)
+    harmony = _harmony(transposed, out[same], into[same])
     if order == "sen":
         out, into = (np.where(allowed[..., None], edge, np.nan) for edge in _whole(parts))
     network = np.where(allowed, _network(parts, scorer, out[..., 0], into[..., 1]), np.nan)
     noise = np.nanpercentile(network, _NOISE_PERCENTILE)
     terms["sen"] = network if order == "sen" else np.clip((network - noise) / (1 - noise), 0, 1)
-    total = sum(weight * terms[name] for name, weight in WEIGHTS[order].items())
     percentile = np.full(allowed.shape, np.nan)
     percentile[allowed] = 100 * (scipy.stats.rankdata(network[allowed]) - 0.5) / allowed.sum()
-    return JoinScores(np.asarray(total), terms, percentile)
+    terms = {name: values[same] for name, values in terms.items()} | {"harmony": harmony}
+    total = sum(weight * terms[name] for name, weight in WEIGHTS[order].items())
+    return JoinScores(np.asarray(total), terms, percentile[same])
+
+
+def _distinct(parts: Sequence[Part]) -> tuple[list[Part], tuple[np.ndarray, ...]]:
+    """Parts that differ in more than transposition, and where in scores of these [Q, Q] those of all [P, P] stand."""
+    spans = [(part.song.path, part.start, part.end, part.only) for part in parts]
+    first = {span: i for i, span in reversed(list(enumerate(spans)))}
+    places = list(dict.fromkeys(first[span] for span in spans))
+    number = np.searchsorted(places, [first[span] for span in spans])
+    return [parts[i] for i in places], np.ix_(number, number)
 
 
 def plan_all(
@@ -111,10 +124,12 @@ def _harmony(parts: Sequence[Part], out: np.ndarray, into: np.ndarray) -> np.nda
     """How near the keys of what sounds together are: spans -> [P, P]."""
     rate = SAMPLE_RATE_HZ / key.CHROMA_HOP
     chroma = [part.song.chroma[int(part.start * rate) : int(np.ceil(part.end * rate)) + 1] for part in parts]
+    chroma = [np.roll(own, part.transpose, axis=1) for own, part in zip(chroma, parts, strict=True)]
     means = _Means(parts, chroma, rate)
     last = np.stack([np.minimum(out[..., 0], out[..., 1] - _HEARD_SECONDS), out[..., 1]], axis=-1)
     first = np.stack([into[..., 0], np.maximum(into[..., 1], into[..., 0] + _HEARD_SECONDS)], axis=-1)
-    return key.relatedness(means.before(last), means.after(first))
+    pairs = zip(means.before(last), means.after(first), strict=True)
+    return np.stack([key.relatedness(*row) for row in pairs])
 
 
 def _energy(parts: Sequence[Part], out: np.ndarray, into: np.ndarray) -> np.ndarray:

@@ -83,6 +83,14 @@ def closeness(a: str, b: str) -> float:
     return 1.0 - min(steps, 12 - steps) / 6
 
 
+def transposed(key: str, semitones: int) -> str:
+    """The name of a key some semitones higher: "C", 1 -> "Db"."""
+    if not key:
+        return ""
+    minor = key.endswith("m")
+    return NAMES[(NAMES.index(key.removesuffix("m")) + semitones) % 12] + "m" * minor
+
+
 def _fifths(key: str) -> int:
     """Place on the circle of fifths; a minor key stands with its relative major."""
     root = NAMES.index(key.removesuffix("m")) + (3 if key.endswith("m") else 0)

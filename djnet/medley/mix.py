@@ -89,7 +89,8 @@ def _rendered(
         samples = SampleFile(frames, folder)
     for i, (segment, (source, target)) in enumerate(zip(segments, maps, strict=True)):
         places = _frames(target)
-        stem = stretched(_without_subsonic(_stereo(segment.read())), source, places - places[0], RATE_HZ)
+        stem = _without_subsonic(_stereo(segment.read()))
+        stem = stretched(stem, source, places - places[0], RATE_HZ, segment.transpose)
         _amplify(stem, (0, len(stem)), gains[i].at, places[0])
         if i > 0:
             fade(stem, joins[i - 1], places - places[0], rising=True)
@@ -156,7 +157,7 @@ def _within(segment: Segment, time_map: TimeMap, begin: float, end: float) -> tu
     samples = _stereo(segment.read())[skipped : _frames(source[-1] + _CONTEXT_SECONDS)]
     source = source - skipped / RATE_HZ
     beats = segment.beats - [skipped / RATE_HZ, 0]
-    return Segment(samples, source[0], source[-1], beats), (source, times - begin)
+    return Segment(samples, source[0], source[-1], beats, transpose=segment.transpose), (source, times - begin)
 
 
 def _stereo(samples: np.ndarray) -> np.ndarray:

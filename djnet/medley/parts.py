@@ -9,6 +9,7 @@ import numpy as np
 from djnet.constants import HOPS_PER_SECOND, hops_to_seconds
 from djnet.errors import UserError
 from djnet.medley.analysis import Song
+from djnet.medley.key import transposed
 from djnet.medley.tempo import longest_run
 
 _SHORTEST_SECONDS = 8.0  # in songs without bars
@@ -29,7 +30,7 @@ class Part:
     """A part of a song that may play: its span in seconds and bars, and how well it stands for the song.
 
     `terms` are what the fitness is the sum of, see `thumbnails`. A part may be made to stand at one place only: `only`
-    is "first" for the opening of a song, "last" for its ending.
+    is "first" for the opening of a song, "last" for its ending. It plays `transpose` semitones higher than recorded.
     """
 
     song: Song
@@ -39,6 +40,12 @@ class Part:
     fitness: float
     terms: Mapping[str, float] = field(default_factory=dict, compare=False)
     only: str = ""
+    transpose: int = 0
+
+    @property
+    def key(self) -> str:
+        """The key in which it plays."""
+        return transposed(self.song.key, self.transpose)
 
     @property
     def beats(self) -> np.ndarray:

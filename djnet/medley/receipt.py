@@ -21,7 +21,7 @@ from djnet.medley import voices
 from djnet.medley.arrange import Arrangement
 from djnet.medley.mix import Mix
 from djnet.medley.parts import Part
-from djnet.medley.transitions import KINDS, MOST_BARS, RATE_HZ, Asked, Segment
+from djnet.medley.transitions import KINDS, MOST_BARS, MOST_SEMITONES, RATE_HZ, Asked, Segment
 
 _CLIP = {
     "song": str, "content": str, "begin": float, "start": float, "end": float, "beats": [[float]], "bpm": float,
@@ -65,9 +65,9 @@ def make_clip(part: Part) -> dict[str, Any]:
     return {
         "song": os.path.realpath(part.song.path), "content": part.song.content, "name": part.song.name,
         "artist": shown(audio.title_of(part.song.path)[1]),
-        "begin": begin, "start": part.start, "end": part.end, "bars": part.bars, "key": part.song.key,
+        "begin": begin, "start": part.start, "end": part.end, "bars": part.bars, "key": part.key,
         "bpm": round(part.song.bpm, 2), "loudness": round(part.song.loudness, 2),
-        "gain": part.song.gain, "beats": (part.beats - [begin, 0.0]).tolist(),
+        "gain": part.song.gain, "transpose": part.transpose, "beats": (part.beats - [begin, 0.0]).tolist(),
         "voices": _voices(part, begin),
     }  # fmt: skip
 
@@ -88,11 +88,13 @@ def read_receipt(path: Path) -> dict[str, Any]:
         raise UserError(f"{error} It is not a receipt of a medley; `djnet medley` writes one beside each.") from error
     clips = receipt["clips"]
     require_shape([clip.get("gain", 0.0) for clip in clips], [float], path, "gain of clips")
+    require_shape([clip.get("transpose", 0) for clip in clips], [int], path, "transpose of clips")
     require_shape([clip.get("voices", []) for clip in clips], [[[float]]], path, "voices of clips")
     in_order = all(0 <= clip["begin"] <= clip["start"] < clip["end"] for clip in clips)
     pairs = all(len(pair) == 2 for clip in clips for pair in (*clip["beats"], *clip.get("voices", [])))
     possible = 0 <= receipt["bars"] <= _MOST_BARS and receipt["peak_db"] <= 0
     possible = possible and not any("\0" in clip["song"] for clip in clips)
+    possible = possible and all(abs(clip.get("transpose", 0)) <= MOST_SEMITONES for clip in clips)
     if not clips or len(receipt["scores"]) != len(clips) - 1 or not in_order or not pairs or not possible:
         raise UserError(f"{path} is damaged (its clips, their times, beats and scores do not fit together).")
     asked = receipt.get("asked", [{}] * len(receipt["scores"]))
@@ -121,7 +123,8 @@ def read_segments(receipt: dict[str, Any]) -> list[Segment]:
         samples = functools.partial(audio.load_stereo, clip["song"], *span, RATE_HZ)
         beats = np.reshape(clip["beats"], (-1, 2)).astype(float)
         sung = np.reshape(clip.get("voices", []), (-1, 2)).astype(float)
-        segments.append(Segment(samples, start - begin, end - begin, beats, clip.get("gain", 0.0), sung))
+        gain, transpose = clip.get("gain", 0.0), clip.get("transpose", 0)
+        segments.append(Segment(samples, start - begin, end - begin, beats, gain, sung, transpose))
     return segments
 
 
@@ -221,8 +224,9 @@ def _figure(mix: Mix, names: Sequence[str], scores: Sequence[float]) -> Any:
     peaks = _peaks(mix.samples)
     figure = Figure(figsize=(12, 0.6 + 1.7 * rows), layout="constrained")
     for row, axes in enumerate(np.atleast_1d(figure.subplots(rows, 1))):
-        _draw_all(axes, mix, peaks, names, scores, letters_a_second=_LETTERS / seconds)
-        axes.set(xlim=(row * seconds, (row + 1) * seconds), ylim=(-1.25, 1.75), yticks=[])
+        span = row * seconds, (row + 1) * seconds
+        _draw_row(axes, span, mix, peaks, names, scores)
+        axes.set(xlim=span, ylim=(-1.25, 1.75), yticks=[])
         axes.spines[["left", "right", "top"]].set_visible(False)
     axes.set_xlabel("seconds; colours: songs, bands: joins with their scores, ticks: downbeats")
     return figure
@@ -238,28 +242,36 @@ def _peaks(samples: Samples) -> np.ndarray:
     return np.concatenate(peaks)
 
 
-def _draw_all(
-    axes: Any, mix: Mix, peaks: np.ndarray, names: Sequence[str], scores: Sequence[float], letters_a_second: float
+def _draw_row(
+    axes: Any, span: tuple[float, float], mix: Mix, peaks: np.ndarray, names: Sequence[str], scores: Sequence[float]
 ) -> None:
-    """Draw the whole medley; a row shows what its limits leave of it.
+    """Draw what lies between two times of the medley.
 
     axes: of the row
+    span: of the row, in seconds
     mix: joins and beats
     peaks: heights of the waveform, every 50 ms: [P]
     names: of the songs
     scores: of the joins
-    letters_a_second: that fit
     """
+    begin, end = span
+    letters_a_second = _LETTERS / (end - begin)
     times = (np.arange(len(peaks)) + 0.5) * _STEP / RATE_HZ
     for i, name in enumerate(names):
         colour = _COLOURS[i % len(_COLOURS)]
         first, last = mix.cuts[i : i + 2]
-        own = (times >= first) & (times <= last)
+        if last < begin or first > end:
+            continue
+        own = (times >= max(first, begin)) & (times <= min(last, end))
         axes.fill_between(times[own], -peaks[own], peaks[own], color=colour, linewidth=0)
         room = max(1, int(letters_a_second * (last - first)) - 1)
         shown = name if len(name) <= room + 1 else name[:room] + "\N{HORIZONTAL ELLIPSIS}"
         axes.text(first, 1.35, f" {shown}", fontsize=7, color=colour, clip_on=True, parse_math=False)
-        axes.vlines(mix.beats[i][mix.beats[i][:, 1] == 1, 0], -1.22, -1.07, color=colour, linewidth=1)
+        downbeats = mix.beats[i][mix.beats[i][:, 1] == 1, 0]
+        downbeats = downbeats[(downbeats >= begin) & (downbeats <= end)]
+        axes.vlines(downbeats, -1.22, -1.07, color=colour, linewidth=1)
     for join, score in zip(mix.joins, scores, strict=True):
+        if join.end < begin or join.start > end:
+            continue
         axes.axvspan(join.start, join.end, color="black", alpha=0.15, linewidth=0)
         axes.text(join.middle, 1.07, f"{score:.2f}", fontsize=7, ha="center", clip_on=True)

@@ -1,15 +1,19 @@
-"""Time stretching: given times of a recording are moved to given other times, and the pitch stays."""
+"""Time stretching: given times of a recording are moved to given other times, at its own pitch or a transposed one."""
 
 import itertools
 
 import numpy as np
+import soxr
 
 _SEAM_SECONDS = 0.015  # on each side of a place where the speed changes
 _CONTEXT_SECONDS = 0.15  # around a piece that is stretched
 
 
-def stretched(samples: np.ndarray, source: np.ndarray, places: np.ndarray, rate: int) -> np.ndarray:
-    """Samples [N, 2] with the times `source` moved to `places` (in samples, from 0), evenly in between: -> [M, 2]."""
+def stretched(samples: np.ndarray, source: np.ndarray, places: np.ndarray, rate: int, semitones: int = 0) -> np.ndarray:
+    """Samples [N, 2] with the times `source` moved to `places` (in samples, from 0), evenly in between: -> [M, 2].
+
+    All of it sounds some semitones higher.
+    """
     edge, context = round(_SEAM_SECONDS * rate), round(_CONTEXT_SECONDS * rate)
     padding = edge + 2 * context
     padded = np.pad(samples, ((padding, padding), (0, 0)))
@@ -20,11 +24,11 @@ def stretched(samples: np.ndarray, source: np.ndarray, places: np.ndarray, rate:
             continue
         first = round(source[a] * rate) + padding
         speed = (source[b] - source[a]) * rate / length
-        if abs(speed - 1) < 1e-4:
+        if abs(speed - 1) < 1e-4 and not semitones:
             piece = padded[first - edge : first + length + edge]
         else:
             count = round((source[b] - source[a]) * rate)
-            around = _at_speed(padded[first - context : first + count + context], speed, rate)
+            around = _at_speed(padded[first - context : first + count + context], speed, rate, semitones)
             skip = round(context / speed) - edge
             piece = around[skip : skip + length + 2 * edge]
         _lay(out, piece, places[a], 0 if number == 0 else 2 * edge)
@@ -43,10 +47,16 @@ def _lay(out: np.ndarray, piece: np.ndarray, place: int, overlap: int) -> None:
     out[place + overlap : place + len(piece)] = piece[overlap:]
 
 
-def _at_speed(samples: np.ndarray, speed: float, rate: int) -> np.ndarray:
-    """Play samples [N, 2] at another speed, with the pitch they have: -> [N / speed, 2]."""
+def _at_speed(samples: np.ndarray, speed: float, rate: int, semitones: int) -> np.ndarray:
+    """Play samples [N, 2] at another speed and some semitones higher: -> [N / speed, 2].
+
+    Transposed by resampling, which meets the pitch to a cent; the library's own transposing misses low tones by six.
+    """
     import python_stretch
 
+    if semitones:
+        higher = 2 ** (semitones / 12)
+        samples, speed = soxr.resample(samples, higher * rate, rate), speed / higher
     stretch = python_stretch.Signalsmith.Stretch()
     stretch.preset(samples.shape[1], rate)
     stretch.timeFactor = speed

@@ -1,6 +1,7 @@
 """Tags of a medley that every player shows right: its title in any script, its songs as chapters, and a cover.
 
 ID3v2 with CTOC and CHAP frames in mp3 and wav files, Vorbis comments with CHAPTER001 and so on in ogg and flac files.
+The chapters of m4a files are written with their sound, see `audio.write`.
 """
 
 import base64
@@ -19,6 +20,7 @@ Chapters = Sequence[tuple[float, str]]  # where a song begins, in seconds, and i
 def write(path: Path, title: str, chapters: Chapters, artists: Sequence[str] = (), cover: bytes = b"") -> None:
     """Put title, artists, comment, chapters and a cover (PNG) into a music file in place of its tags, or nothing."""
     import mutagen.id3
+    import mutagen.mp4
 
     with whole_file(path) as partial:
         shutil.copyfile(path, partial)
@@ -34,6 +36,12 @@ def write(path: Path, title: str, chapters: Chapters, artists: Sequence[str] = (
                 file.tags.add(mutagen.id3.TPE1(encoding=3, text=list(artists)))
             if cover:
                 file.tags.add(mutagen.id3.APIC(encoding=3, mime="image/png", type=_FRONT_COVER, desc="", data=cover))
+        elif path.suffix.lower() == ".m4a":
+            file.tags.update({"\xa9nam": title, "\xa9cmt": _comment(chapters), "\xa9too": "djnet"})
+            if artists:
+                file.tags["\xa9ART"] = list(artists)
+            if cover:
+                file.tags["covr"] = [mutagen.mp4.MP4Cover(cover, mutagen.mp4.AtomDataType.PNG)]
         else:
             file.tags.update({"title": title, "comment": _comment(chapters), "encoder": "djnet"})
             if artists:

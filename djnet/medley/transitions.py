@@ -25,6 +25,7 @@ BLENDS = ("blend", "ramp")  # kinds of joins whose beats are in step
 # How well each kind brings two tempos together, in [0, 1]. Of what can be rendered, the best is chosen.
 KINDS = {"blend": 1.0, "ramp": 0.9, "loop": 0.7, "overlay": 0.6, "sweep": 0.1, "echo": 0.1, "cut": 0.05}
 MOST_BARS = 8  # that sound together
+MOST_SEMITONES = 6  # that a segment is transposed by
 LARGEST_CHANGE = {"blend": 0.05, "ramp": 0.20}  # of tempo, from one segment to the next
 LARGEST_STRETCH = {"blend": 0.08, "ramp": 0.13, "loop": 0.05}  # of a bar
 ECHOES = 4  # beats after the end of a segment, unless bars are asked for
@@ -49,7 +50,8 @@ class Segment:
 
     What the samples hold beyond is used at the edges only. Beats [K, 2] are seconds and positions in the bar; to be
     joined on downbeats, a segment begins or ends on one. In place of samples there may be a function that reads them.
-    It plays `gain` dB louder than the others. Voices [V, 2] are seconds and how likely somebody sings, if it is known.
+    It plays `gain` dB louder than the others, and `transpose` semitones higher than it is. Voices [V, 2] are seconds
+    and how likely somebody sings, if it is known.
     """
 
     samples: np.ndarray | Callable[[], np.ndarray]
@@ -58,6 +60,7 @@ class Segment:
     beats: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
     gain: float = 0.0
     voices: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
+    transpose: int = 0
 
     def read(self) -> np.ndarray:
         """The samples."""

@@ -355,3 +355,16 @@ def test_a_cache_that_cannot_be_written_is_done_without(run, quickly, folder, tm
     with pytest.raises(SystemExit) as ended:
         main.main(["medley", str(folder), "-o", str(tmp_path / "x.wav"), "--workers=1", "--cache", str(tmp_path / "c")])
     assert ended.value.code == 0 and (tmp_path / "x.wav").exists() and not list((tmp_path / "c" / "songs").iterdir())
+
+
+def test_songs_may_be_transposed_and_the_receipt_says_so(run, quickly, folder, tmp_path, capsys):
+    settings = tmp_path / "settings.toml"
+    settings.write_text('["song-0001"]\ntranspose = 2\n')
+    output = tmp_path / "x.wav"
+    run(folder, "-o", output, "--length", "8", "--repitch", "--settings", settings)
+    assert "(+2)" in capsys.readouterr().out
+    clips = json.loads(output.with_suffix(".json").read_text())["clips"]
+    assert {clip["transpose"] for clip in clips if "song-0001" in clip["song"]} == {2}
+    assert all(clip["transpose"] in (-1, 0, 1) for clip in clips if "song-0001" not in clip["song"])
+    run("--again", output.with_suffix(".json"), "-o", tmp_path / "y.wav")
+    assert (tmp_path / "y.wav").read_bytes() == output.read_bytes()

@@ -72,10 +72,15 @@ def test_times_in_settings_are_times(tmp_path, value, complaint):
 
 
 def test_a_song_may_have_its_tempo_metre_gain_and_what_never_plays(tmp_path):
-    opening = '["Opening"]\nbpm = 120.5\nmeter = 3\ngain = -3\nstart = 20\nnever = [[0, 12.5], [60, 75]]\n'
+    opening = (
+        '["Opening"]\nbpm = 120.5\nmeter = 3\ngain = -3\ntranspose = -1\nstart = 20\nnever = [[0, 12.5], [60, 75]]\n'
+    )
     settings = read(tmp_path, opening + '["Another"]\nnever = []\n')
     never = ((0.0, 12.5), (60.0, 75.0))
-    assert settings.songs == {0: {"bpm": 120.5, "meter": 3, "gain": -3, "start": 20, "never": never}, 2: {}}
+    assert settings.songs == {
+        0: {"bpm": 120.5, "meter": 3, "gain": -3, "transpose": -1, "start": 20, "never": never},
+        2: {},
+    }
 
 
 @pytest.mark.parametrize(
@@ -86,13 +91,18 @@ def test_a_song_may_have_its_tempo_metre_gain_and_what_never_plays(tmp_path):
         ("meter = 3.5", "meter of 'Opening' must be a whole number"),
         ("meter = 1", "from 2 to 7, not 1"),
         ("gain = 40", "gain of 'Opening' must be decibels from -12 to 12, not 40"),
+        ("transpose = 0.5", "transpose of 'Opening' must be a whole number of semitones, up to 6 down or up, not 0.5"),
+        ("transpose = -7", "not -7"),
         ("length = 0", "length of 'Opening' must be seconds, not 0"),
         ("never = [10, 20]", r"never of 'Opening' must be spans in seconds such as \[\[0, 12.5\], "),
         ("never = [[20, 10]]", r"not \[\[20, 10\]\]"),
         ("never = [[1, 'x']]", "must be spans"),
         ("never = 3", "must be spans"),
         ("start = 15\nnever = [[10, 20]]", "start of 'Opening' lies in what must never play"),
-        ("tempo = 120", "'Opening' has tempo; a song has start, length, bpm, meter, gain, never, nothing else"),
+        (
+            "tempo = 120",
+            "'Opening' has tempo; a song has start, length, bpm, meter, gain, transpose, never, nothing else",
+        ),
         ('start = 1\n["opening.mp3"]\nlength = 3', "has settings already; put them together"),
     ],
 )

@@ -106,3 +106,19 @@ def test_totals_are_met_or_the_nearest_is_taken(song, rng):
     bars = 4 * 60 / np.array([100, 110, 120, 130, 140, 150])
     assert arranged(10.0).seconds <= 4 * bars.sum()
     assert arranged(5000.0).seconds > 250
+
+
+def test_songs_a_semitone_apart_play_in_one_key_if_they_may_be_transposed(song):
+    songs = [song(name, key=key) for name, key in zip("abc", ("C", "Db", "Db"), strict=True)]
+    for one in songs:
+        one.mel[:] = 6.0
+        one.chroma[:] = 0.1
+        one.chroma[:, np.add((0, 4, 7), one.key == "Db")] = 1
+    as_they_are = arrange.arrange(songs, indifferent, Constraints(), Options())
+    assert [part.transpose for part in as_they_are.parts] == [0, 0, 0]
+    made = arrange.arrange(songs, indifferent, Constraints(), Options(repitch=True))
+    assert sorted((part.song.name, part.key) for part in made.parts) == [("a", "Db"), ("b", "Db"), ("c", "Db")]
+    assert made.solution.proven and made.terms[0]["harmony"] > 0.99 and made.scores > as_they_are.scores
+    by_hand = [arrange.replace(one, transpose=2) if one.name == "b" else one for one in songs]
+    kept = arrange.arrange(by_hand, indifferent, Constraints(), Options())
+    assert sorted((part.song.name, part.transpose) for part in kept.parts) == [("a", 0), ("b", 2), ("c", 0)]

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -88,3 +90,18 @@ def test_two_singers_at_once_count_against_a_join(song):
     term = score_joins(parts, indifferent, bars=2).terms["voices"]
     assert term[0, 1] == pytest.approx(1 - 0.9 * 0.8) and term[0, 2] == term[2, 1] == 1
     assert score_joins(parts, indifferent, bars=0).terms["voices"][0, 1] == 1
+
+
+def test_of_a_transposed_part_only_the_harmony_differs(song):
+    songs = [song(name) for name in "ab"]
+    for one, triad in zip(songs, ((0, 4, 7), (1, 5, 8)), strict=True):  # C and Db
+        one.chroma[:] = 0.1
+        one.chroma[:, triad] = 1
+    as_it_is = [candidates(one, 16.0, 1)[0] for one in songs]
+    parts = [*as_it_is, *(replace(part, transpose=-1) for part in as_it_is)]
+    scores = score_joins(parts, indifferent, bars=2)
+    assert scores.terms["harmony"][0, 3] > 0.99 > 0.7 > scores.terms["harmony"][0, 1]
+    assert scores.terms["harmony"][2, 3] == pytest.approx(scores.terms["harmony"][0, 1])
+    for name in ("tempo", "energy", "voices", "sen"):
+        assert scores.terms[name][0, 3] == scores.terms[name][0, 1]
+    assert [parts[i].key for i in (0, 2)] == ["C", "B"]

@@ -2,7 +2,7 @@ import librosa
 import numpy as np
 import pytest
 
-from djnet.medley.key import NAMES, best_fit, chroma_of, closeness, key_of
+from djnet.medley.key import NAMES, best_fit, chroma_of, closeness, key_of, transposed
 
 
 @pytest.mark.parametrize(("root", "scale", "mode"), [(0, (0, 2, 4, 5, 7, 9, 11), ""), (9, (0, 2, 3, 5, 7, 8, 10), "m")])
@@ -33,3 +33,7 @@ def test_chroma_is_librosas(rng):
     samples = np.cumsum(rng.standard_normal(60_000)).astype(np.float32) / 100
     expected = librosa.feature.chroma_stft(y=samples, sr=22_050, n_fft=8192, hop_length=4096, tuning=0.0)
     assert np.allclose(chroma_of(samples, 22_050).T, expected, atol=1e-5)
+
+
+def test_keys_are_transposed_by_name():
+    assert [transposed(*one) for one in (("C", 1), ("Am", -1), ("Bm", 1), ("", 1))] == ["Db", "Abm", "Cm", ""]

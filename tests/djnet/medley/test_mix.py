@@ -10,7 +10,7 @@ from djnet.audio.sample_file import SampleFile
 from djnet.medley import mix
 from djnet.medley.limiter import true_peak
 from djnet.medley.loudness import loudness_of
-from djnet.medley.transitions import LARGEST_STRETCH, RATE_HZ, Asked, Segment
+from djnet.medley.transitions import BLENDS, KINDS, LARGEST_STRETCH, RATE_HZ, Asked, Segment
 
 
 def song(rng, bpm: float, bars: int = 6, meter: int = 4, gain: float = 0.3, pitch: float = 220.0) -> Segment:
@@ -103,6 +103,26 @@ def test_the_kind_of_a_join_and_where_the_beats_are(rng, bpm, meter, kind, reaso
         inside = times[(times > 0.1) & (times < made.cuts[-1] - 2.1)]
         clear = np.minimum(np.diff(inside, prepend=0), np.diff(inside, append=99)) > 0.1
         assert np.abs(onset_errors(made.samples, inside[clear])).max() < 0.01
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_both_songs_are_where_they_are_said_to_be_at_every_kind_of_join(rng, kind):
+    """To 10 ms, by the onsets of all beats that sound alone and are not faded or filtered away."""
+    bpm = {"blend": 123, "ramp": 135, "loop": 123}.get(kind, 97)
+    made = mix.render([song(rng, 120, bars=8), song(rng, bpm, bars=8, pitch=277)], asked=[Asked(kind)])
+    (join,) = made.joins
+    assert join.kind == kind
+    faded = 1.0 if kind == "overlay" else 0.0
+    first, last = join.start + faded, join.start if kind == "sweep" else join.end - faded
+    before, after = (beats[:, 0] for beats in made.beats)
+    assert after[0] == pytest.approx(join.start if kind in (*BLENDS, "overlay") else join.middle, abs=1e-3)
+    heard = np.concatenate(
+        [before[(before > 0.1) & (before < last)], after[(after > first) & (after < made.cuts[-1] - 2.1)]]
+    )
+    apart = np.abs(heard[:, None] - np.concatenate([before, after, join.repeats]))
+    alone = heard[(np.where(apart > 0.005, apart, 1.0) > 0.1).all(axis=1)]
+    assert len(alone) > 30 and ((alone > join.start - 1) & (alone < join.end + 1)).sum() >= 3
+    assert np.abs(onset_errors(made.samples, alone)).max() < 0.01
 
 
 def test_cuts_are_made_where_they_are_asked_for(rng):
@@ -243,6 +263,25 @@ def test_the_pitch_stays(rng):
     part = made.samples[round(join.start * RATE_HZ) : round(join.end * RATE_HZ), 0]
     peak = np.argmax(np.abs(np.fft.rfft(part * np.hanning(len(part))))) * RATE_HZ / len(part)
     assert peak == pytest.approx(440, abs=1.0)
+
+
+def pitch_of(samples: np.ndarray) -> float:
+    """The frequency of the strongest tone of samples [N, 2], in Hz."""
+    spectrum = np.log(np.abs(np.fft.rfft(samples[:, 0] * np.hanning(len(samples)))))
+    top = int(np.argmax(spectrum))
+    left, middle, right = spectrum[top - 1 : top + 2]
+    return (top + 0.5 * (left - right) / (left - 2 * middle + right)) * RATE_HZ / len(samples)
+
+
+@pytest.mark.parametrize("semitones", [-1, 1])
+def test_a_transposed_song_sounds_a_semitone_away_and_its_beats_stay(rng, semitones):
+    segments = [song(rng, 120, bars=8), replace(song(rng, 123, bars=8, pitch=440), transpose=semitones)]
+    made = mix.render(segments)
+    alone, heard = made.samples[round((made.joins[0].end + 0.5) * RATE_HZ) :][: 8 * RATE_HZ], mix.render_join(*segments)
+    for part, cents in ((alone, 1), (heard[0][-5 * RATE_HZ :], 2)):
+        assert 1200 * np.log2(pitch_of(part) / 440) == pytest.approx(100 * semitones, abs=cents)
+    beats = made.beats[1][made.beats[1][:, 0] < made.cuts[-1] - 2.1, 0]
+    assert np.abs(onset_errors(made.samples, beats)).max() < 0.01
 
 
 def test_the_same_segments_give_the_same_samples(rng):
