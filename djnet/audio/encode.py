@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import shutil
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ WRITABLE = {
 }
 LOSSY = frozenset({".ogg", ".mp3"})
 _BLOCK_FRAMES = 1 << 18
+_FULL_BYTES = 1 << 16  # with less room a disk is full
 _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
@@ -52,6 +54,8 @@ def sound_file(path: Path) -> Iterator[Path]:
         try:
             yield partial
         except (soundfile.LibsndfileError, AssertionError) as error:  # soundfile asserts that all was written
+            if shutil.disk_usage(partial.parent).free < _FULL_BYTES:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(partial)) from error
             raise OSError(errno.EIO, f"cannot be written ({str(error) or 'not all of it'})", str(partial)) from error
 
 

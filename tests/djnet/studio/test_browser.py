@@ -16,6 +16,7 @@ from djnet.studio.server import make_app
 from tests.browser import Finger, serious_faults
 from tests.djnet.cli.test_medley import known_song
 from tests.faults.faults import on_a_small_disk, small_disks_work
+from tests.firefox import firefox
 
 SLOW_MS = 60_000
 
@@ -140,13 +141,58 @@ def test_from_an_empty_project_to_an_exported_medley(address, watched, music, tm
     folder = tmp_path / "project"
     receipt = json.loads((folder / "mine.json").read_text())
     assert [clip["content"] for clip in receipt["clips"]] == order
-    with pytest.raises(SystemExit) as ended:
-        main.main(["medley", "--again", str(folder / "mine.json"), "-o", str(tmp_path / "again.wav"), "--no-page"])
-    assert ended.value.code == 0
-    assert (tmp_path / "again.wav").read_bytes() == (folder / "mine.wav").read_bytes()
+    _is_what_the_command_line_renders(tmp_path, "mine.wav")
     assert {path.name for path in folder.iterdir()} == {
         "project.json", "songs", *(f"mine.{ending}" for ending in ("wav", "json", "cue", "m3u8", "csv", "png", "html"))
     }  # fmt: skip
+
+
+@pytest.mark.verify
+def test_the_same_in_firefox(open_studio, music, tmp_path):
+    studio = open_studio(music)
+    (tmp_path / "profile").mkdir()
+    order = "() => [...document.querySelectorAll('#clips .clip')].map((card) => card.dataset.song)"
+    with served(studio) as where, firefox(tmp_path / "profile") as page:
+        page.goto(where)
+        page.click("#make")
+        page.wait("() => document.querySelectorAll('#clips .clip').length === 4")
+        first, second, third, fourth = page.evaluate(order)
+        page.press(f'[data-key="move {first}"]', "ArrowDown")
+        await_order = f"(...wanted) => String(({order})()) === String(wanted)"
+        page.wait(await_order, second, first, third, fourth)
+        page.drag("#strip li:nth-child(1)", "#strip li:nth-child(3)")
+        page.wait(await_order, first, third, second, fourth)
+        page.click('[data-key="lock first"]')
+        page.click("#order")
+        page.wait("() => document.querySelectorAll('#reasons li').length > 0")
+        songs = page.evaluate(order)
+        page.press(f'[data-key="kind {songs[1]}"]', "echo")
+        page.wait("() => document.querySelector('.join-line .how').textContent.startsWith('echo')")
+        page.click('[data-key="hear 1"]')
+        page.wait("() => document.body.dataset.sound === 'playing'")
+        page.click(f'[data-key="part {songs[2]}"]')
+        page.wait("() => document.querySelector('.song-wave')")
+        page.press(".song-wave", "ArrowRight")
+        page.click("#undo")
+        page.goto(where)  # again: nothing is lost
+        page.wait(await_order, *songs)
+        page.click("#export")
+        page.click("#write")
+        page.wait("() => document.querySelector('#outcome .good')")
+        page.goto(f"{where}files/medley.html")
+        page.click("[data-medley=play]")
+        page.wait("() => { const a = document.querySelector('audio'); return !a.paused && a.currentTime > 0; }")
+        assert page.wrong() == []
+    _is_what_the_command_line_renders(tmp_path, "medley.wav")
+
+
+def _is_what_the_command_line_renders(folder: Path, name: str) -> None:
+    """What was exported is what the command line renders of its receipt, to the byte."""
+    again, exported = folder / f"again-{name}", folder / "project" / name
+    with pytest.raises(SystemExit) as ended:
+        main.main(["medley", "--again", str(exported.with_suffix(".json")), "-o", str(again), "--no-page"])
+    assert ended.value.code == 0
+    assert again.read_bytes() == exported.read_bytes()
 
 
 def _middle(page, selector: str) -> tuple[float, float]:
