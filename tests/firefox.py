@@ -40,7 +40,9 @@ class Firefox:
 
     def evaluate(self, script: str, *words: Any) -> Any:
         """What a function, as text, gives for some words in the page."""
-        body = f"const [...words] = arguments; const done = words.pop(); Promise.resolve(({script})(...words)).then(done);"
+        body = (
+            f"const [...words] = arguments; const done = words.pop(); Promise.resolve(({script})(...words)).then(done);"
+        )
         return self._ask("WebDriver:ExecuteAsyncScript", script=body, args=[*words])["value"]
 
     def wait(self, script: str, *words: Any) -> None:

@@ -36,6 +36,7 @@ export function watchExport(begun) {
     stop();
     by("name").value = by("title").value;
     by("dialog").showModal();
+    by("name").select();
   });
   by("write").addEventListener("click", () => {
     ask("export", { name: by("name").value, format: by("format").value }).then(begun);

@@ -13,7 +13,7 @@ import uvicorn
 from djnet.cli import main
 from djnet.cli.studio import listening
 from djnet.studio.server import make_app
-from tests.browser import Finger, serious_faults
+from tests.browser import Finger, await_sound, serious_faults
 from tests.djnet.cli.test_medley import known_song
 from tests.faults.faults import on_a_small_disk, small_disks_work
 from tests.firefox import firefox
@@ -147,6 +147,65 @@ def test_from_an_empty_project_to_an_exported_medley(address, watched, music, tm
     }  # fmt: skip
 
 
+def _tab_to(page, selector: str) -> None:
+    """Press Tab until an element has the focus."""
+    for _ in range(150):
+        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"Tab never comes to {selector}")
+
+
+def _press(page, selector: str, *keys: str) -> None:
+    _tab_to(page, selector)
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def test_a_medley_by_keyboard_alone_in_the_dark(open_studio, watched, music, tmp_path):
+    with served(open_studio(music)) as where:
+        page = watched(where, color_scheme="dark")
+        page.set_default_timeout(SLOW_MS)
+        page.wait_for_selector("#make:not([disabled])")
+        with page.expect_file_chooser():
+            _press(page, '[data-add="files"]', "Enter")
+        _press(page, "#make", "Enter")
+        page.wait_for_selector("#clips .clip >> nth=3")
+        order = _order(page)
+        _press(page, f'[data-key="block {order[0]}"]', "ArrowRight")  # on the time line
+        order[:2] = order[1::-1]
+        _await_order(page, order)
+        _press(page, '[data-key="lock first"]', "Space")
+        page.wait_for_selector('[data-key="lock first"][aria-pressed=true]')
+        _press(page, "#order", "Enter")
+        page.wait_for_selector("#reasons li")
+        order = _order(page)
+        _press(page, f'[data-key="kind {order[2]}"]', *"sweep")
+        _await(page, "() => document.querySelectorAll('.how')[1].textContent.startsWith('sweep')")
+        _press(page, '[data-key="hear 2"]', "Enter")
+        _await(page, "() => document.body.dataset.sound === 'playing'")
+        _press(page, f'[data-key="part {order[3]}"]', "Enter")
+        page.wait_for_selector(".song-wave")
+        assert serious_faults(page) == []
+        _press(page, ".song-wave", "Shift+ArrowLeft", "ArrowRight")
+        page.wait_for_load_state("networkidle")
+        bars = page.text_content(".clip >> nth=3")
+        page.keyboard.press("Control+z")
+        _await(page, "bars => [...document.querySelectorAll('.clip')][3].textContent !== bars", bars)
+        _press(page, "#export", "Enter")
+        page.keyboard.type("by keys")  # its name is chosen already
+        _press(page, "#format", *"flac")
+        _press(page, "#write", "Enter")
+        page.wait_for_selector("#outcome .good", timeout=4 * SLOW_MS)
+        assert serious_faults(page) == []
+        page.keyboard.press("Escape")
+        page.wait_for_selector("#dialog", state="hidden")
+        played = watched(f"{where}files/by%20keys.html")  # the page beside it, as the studio serves it
+        played.click("[data-medley=play]")
+        await_sound(played, "[data-medley=audio]")
+    _is_what_the_command_line_renders(tmp_path, "by keys.flac")
+
+
 @pytest.mark.verify
 def test_the_same_in_firefox(open_studio, music, tmp_path):
     studio = open_studio(music)
@@ -177,13 +236,14 @@ def test_the_same_in_firefox(open_studio, music, tmp_path):
         page.goto(where)  # again: nothing is lost
         page.wait(await_order, *songs)
         page.click("#export")
+        page.press("#format", "mp3")
         page.click("#write")
         page.wait("() => document.querySelector('#outcome .good')")
         page.goto(f"{where}files/medley.html")
         page.click("[data-medley=play]")
         page.wait("() => { const a = document.querySelector('audio'); return !a.paused && a.currentTime > 0; }")
         assert page.wrong() == []
-    _is_what_the_command_line_renders(tmp_path, "medley.wav")
+    _is_what_the_command_line_renders(tmp_path, "medley.mp3")
 
 
 def _is_what_the_command_line_renders(folder: Path, name: str) -> None:
