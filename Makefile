@@ -109,10 +109,10 @@ lint: $(INSTALLED) ## check style and types with ruff and mypy
 	@$(BIN)/mypy $(SOURCES)
 
 AXE := axe-core@4.14.0
-browser: ## install Chromium (as root, with apt-get) and axe-core (with npm) for the tests of the pages, or they are skipped
-	@command -v chromium >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
-	  { apt-get -qq update; DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes chromium; }; } >/dev/null 2>&1 || \
-	  echo "No Chromium here: the tests of the pages will be skipped (Debian: apt-get install chromium)"
+browser: ## install Chromium and Firefox (as root, with apt-get) and axe-core (with npm) for the tests of the pages, or they are skipped
+	@{ command -v chromium && command -v firefox-esr; } >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
+	  { apt-get -qq update; DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes chromium firefox-esr; }; } >/dev/null 2>&1 || \
+	  echo "Chromium or Firefox is not here: tests of the pages will be skipped (Debian: apt-get install chromium firefox-esr)"
 	@npm install --silent --no-save --no-package-lock $(AXE) >/dev/null 2>&1 || \
 	  echo "No axe-core here (it comes with npm): the tests for barriers will be skipped"
 

@@ -36,6 +36,23 @@ def await_sound(page: Any, selector: str = "#player audio") -> None:
     page.wait_for_function(script, arg=selector, timeout=20_000)
 
 
+class Finger:
+    """A finger on a page that was opened with has_touch=True."""
+
+    def __init__(self, page: Any):
+        self._touch = page.context.new_cdp_session(page)
+
+    def drag(self, begin: tuple[float, float], end: tuple[float, float]) -> None:
+        """Put it down, move it, lift it."""
+        for share in (0.0, 0.1, 0.3, 0.6, 1.0):
+            x, y = (a + share * (b - a) for a, b in zip(begin, end, strict=True))
+            self._send("touchMove" if share else "touchStart", [{"x": x, "y": y}])
+        self._send("touchEnd", [])
+
+    def _send(self, kind: str, points: list[dict[str, float]]) -> None:
+        self._touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+
 def serious_faults(page: Any) -> list[str]:
     """What axe-core calls a serious or critical barrier on a page as it is now; skipped without axe-core."""
     if not AXE.is_file():

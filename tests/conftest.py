@@ -67,14 +67,19 @@ def browser():
 
 @pytest.fixture
 def watched(browser):
-    """Open a page: `watched(path or address)`; at the end nothing may have gone wrong or left the machine."""
+    """Open a page: `watched(path or address)`; at the end nothing may have gone wrong or left the machine.
+
+    `allowed`: how what the console may say begins.
+    """
     contexts, wrong = [], []
 
-    def open_page(path, **options):
+    def open_page(path, allowed="\0", **options):
         context = browser.new_context(**{"viewport": {"width": 1100, "height": 900}} | options)
         contexts.append(context)
         page = context.new_page()
-        page.on("console", lambda message: wrong.extend([message.text] if message.type in ("error", "warning") else []))
+        loud = ("error", "warning")
+        is_wrong = lambda message: message.type in loud and not message.text.startswith(allowed)  # noqa: E731
+        page.on("console", lambda message: wrong.extend([message.text] if is_wrong(message) else []))
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("request", lambda asked: wrong.extend([] if asked.url.startswith(HERE) else [asked.url]))
         page.goto(path if isinstance(path, str) else path.as_uri())

@@ -5,6 +5,7 @@ import errno
 import importlib.util
 import itertools
 import os
+import shutil
 import zlib
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -28,6 +29,7 @@ WRITABLE = {
 LOSSY = frozenset({".ogg", ".mp3", ".m4a"})
 _AAC_BITS = 32_000  # a second, for each step of quality
 _BLOCK_FRAMES = 1 << 18
+_FULL_BYTES = 1 << 16  # with less room a disk is full
 _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
@@ -121,6 +123,8 @@ def sound_file(path: Path) -> Iterator[Path]:
         try:
             yield partial
         except (soundfile.LibsndfileError, AssertionError) as error:  # soundfile asserts that all was written
+            if shutil.disk_usage(partial.parent).free < _FULL_BYTES:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(partial)) from error
             raise OSError(errno.EIO, f"cannot be written ({str(error) or 'not all of it'})", str(partial)) from error
 
 

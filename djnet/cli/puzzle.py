@@ -37,7 +37,7 @@ def main(argv: Sequence[str]) -> None:
     latest = seconds - constants.CLIP_SECONDS
     if not 0 <= start <= latest:
         raise UserError(f"--start={start:g}: {song} has 24 s from 0 up to {latest:.1f} s, not from there.")
-    command = ["djnet", "puzzle", song.name, "-n", str(given.n), "--start", f"{start:.2f}"]
+    command = ["djnet", "puzzle", song.name, "-n", str(given.n), "--start", f"{start:.2f}", "--cut", given.cut]
     write_puzzle(path, song, read_clip(song, start), given.cut, given.n, shlex.join(command))
     print(shown(f"{song}, from {start:.1f} s, in {given.n} pieces -> {path}"))
 

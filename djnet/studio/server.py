@@ -28,7 +28,7 @@ _MOST_BODY_BYTES = 8 << 20
 _PAGES = Path(__file__).parents[1] / "pages"
 _STATIC = {
     "page.css", "studio.css", "dom.js", "wave.js", "studio.js", "timeline.js", "picker.js", "server.js", "listen.js",
-    "files.js",
+    "files.js", "export.js",
 }  # fmt: skip
 
 

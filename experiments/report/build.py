@@ -37,11 +37,12 @@ class Folders:
     cache: Path  # of analysed songs
 
 
-def build(folders: Folders, networks: Mapping[str, str], private: bool = False) -> Path:
+def build(folders: Folders, networks: Mapping[str, str], private: bool = False, address: str = "") -> Path:
     """Write the report: -> its page for visitors; results.html lies beside it.
 
     `networks` says which network plays, by where pieces are cut: a name of shipped weights or a run's folder. A private
-    report also has music whose licence is not known to allow it.
+    report also has music whose licence is not known to allow it. `address` is where the folder will be published: only
+    then can links to it be shown with a picture.
     """
     output = folders.output
     if output.is_dir() and any(output.iterdir()) and not (output / SOUNDS).is_dir():
@@ -74,7 +75,7 @@ def build(folders: Folders, networks: Mapping[str, str], private: bool = False) 
     tables = read_tables(folders.results)
     copy_tables(folders.results, tables, output)
     figures = copy_figures(folders.results / "figures", output)
-    both = {"tables": tables, "figures": figures, "folders": folders, "facts": facts}
+    both = {"tables": tables, "figures": figures, "folders": folders, "facts": facts, "address": address.rstrip("/")}
     web = Path(__file__).with_name("web")
     write_page(output / "results.html", "results.html.jinja", web, data={}, **both)
     write_page(

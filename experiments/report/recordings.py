@@ -1,5 +1,6 @@
 """Which recording a track of the records is, whether it may be published, and whom to credit."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,13 +43,13 @@ class TrackList:
         row = self.rows.get(track)
         if row is None or not (self.private or may_be_published(row["licence"])) or not Path(row["path"]).is_file():
             return None
-        title, artist = audio.title_of(row["path"])
+        title, artist = _title_of(row["path"])
         credit = ", ".join(filter(None, [artist, row["group"]]))
         return Recording(Path(row["path"]), title, credit, row["licence"])
 
     def recording_in_parts(self, path: Path, tracks: Sequence[str], about: Mapping[str, str]) -> Recording | None:
         """A song or medley, if what is said of its folder or the licences of all its tracks let it be published."""
-        title, licence = audio.title_of(path)[0], about.get("licence", "")
+        title, licence = _title_of(path)[0], about.get("licence", "")
         if may_be_published(licence) or is_noncommercial(licence):
             return Recording(path, title, about.get("credit", ""), licence)
         parts = tuple(recording for track in tracks if (recording := self.recording(track)) is not None)
@@ -64,3 +65,12 @@ class TrackList:
         packages = free.recordings(free.SETS[-1]).values()
         known = {f"{one.package}/{one.path}": one.licence for package in packages for one in package}
         return listed.get(path) or known.get(path.rpartition("/free/")[2], "")
+
+
+def _title_of(path: str | Path) -> tuple[str, str]:
+    """Title and artist by the tags; of a file without any, its name as words: track22.ogg is "Track 22"."""
+    title, artist = audio.title_of(path)
+    if title == Path(path).stem.replace("_", " "):
+        words = re.sub(r"(?<=[a-z])(?=[0-9])|(?<=\w)-(?=\w)", " ", title)
+        title = words[:1].upper() + words[1:]
+    return title, artist

@@ -1,5 +1,6 @@
 import dataclasses
 import html
+import re
 import shutil
 import subprocess
 import sys
@@ -62,6 +63,18 @@ def test_with_nothing_there_the_page_says_what_makes_it(tmp_path):
     assert list((tmp_path / "report" / "sounds").iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("address", "pictures"),
+    [("", []), ("https://example.org/puzzles/", ["https://example.org/puzzles/figures/puzzle.png"])],
+)
+def test_links_show_a_picture_where_the_address_of_the_pages_is_known(tmp_path, address, pictures):
+    (tmp_path / "results" / "figures").mkdir(parents=True)
+    (tmp_path / "results" / "figures" / "puzzle.png").touch()
+    folders = Folders(*(tmp_path / name for name in ("data", "results", "report", "medleys", "cache")))
+    text = build(folders, NETWORKS, address=address).read_text(encoding="utf-8")
+    assert re.findall('<meta property="og:image" content="(.*)">', text) == pictures
+
+
 def test_folders_that_hold_something_else_are_left_alone(tmp_path):
     (tmp_path / "figures").mkdir()
     folders = Folders(tmp_path / "data", tmp_path, tmp_path, tmp_path / "medleys", tmp_path / "cache")
@@ -95,19 +108,19 @@ def test_tracks_and_mixes_are_heard_as_far_as_their_licences_allow(tmp_path, wri
     make_report.write_csv(tmp_path / TRACK_LIST, rows)
     tracks, private = (TrackList.read(tmp_path, private) for private in (False, True))
     found = tracks.recording("free")
-    assert found is not None and found.labels == {"title": "free", "credit": "album", "licence": "CC-BY-4.0"}
+    assert found is not None and found.labels == {"title": "Free", "credit": "album", "licence": "CC-BY-4.0"}
     assert tracks.recording("closed") is None and private.recording("closed") is not None
     mixed = tracks.recording_in_parts(paths["free"], ["free", "free"], {})
     assert mixed is not None and mixed.licence == "CC-BY-4.0"
-    assert mixed.credit == "free; free"
+    assert mixed.credit == "Free; Free"
     assets = Assets(tmp_path / "report")
     assets.add_sound(mixed, 0.0, 1.0)
-    assert assets.credits == {"free: album (CC-BY-4.0)"}  # those of the tracks, each once
+    assert assets.credits == {"Free: album (CC-BY-4.0)"}  # those of the tracks, each once
     assert tracks.recording_in_parts(paths["free"], ["free", "closed"], {}) is None
     assert tracks.recording_in_parts(paths["free"], ["verse"], {}) is None
     assert private.recording_in_parts(paths["free"], ["verse"], {}) is not None
     song = tracks.recording_in_parts(paths["free"], ["verse"], {"licence": "CC-BY-NC-4.0", "credit": "somebody"})
-    assert song is not None and song.labels == {"title": "free", "credit": "somebody", "licence": "CC-BY-NC-4.0"}
+    assert song is not None and song.labels == {"title": "Free", "credit": "somebody", "licence": "CC-BY-NC-4.0"}
     assert tracks.recording_in_parts(paths["free"], ["verse"], {"licence": "CC-BY-ND-4.0"}) is None
     assert (
         tracks.licence_of_file(str(paths["closed"])) == "see copyright file"
@@ -147,6 +160,17 @@ def test_titles_come_from_tags_or_from_names(tmp_path, write_tone):
 
 def _cell(**values):
     return {"cell": dict.fromkeys(tables.KEY, "") | {"protocol": "centred", "seed": "0"} | values}
+
+
+@pytest.mark.parametrize(
+    ("file", "title"),
+    [("track22", "Track 22"), ("hr-last_stand", "Hr last stand"), ("7 Nights - Live", "7 Nights - Live")],
+)
+def test_a_file_without_tags_has_its_name_as_words_for_a_title(tmp_path, write_tone, file, title):
+    path = write_tone(tmp_path / f"{file}.wav", seconds=1)
+    tracks = TrackList({"it": {"path": str(path), "group": "", "licence": "CC0-1.0"}})
+    found = tracks.recording("it")
+    assert found is not None and found.title == title
 
 
 def test_answers_are_those_to_the_same_music(tmp_path):
@@ -236,8 +260,14 @@ def test_three_sentences_come_from_equal_pieces_of_the_first_protocol(tmp_path):
         "sen": {"3": 25.0, "8": 25.0}, "continuity": {"3": 25.0, "8": 25.0}, "paper": {"3": 90.0, "8": 90.0}
     }  # fmt: skip
     assert results.headline({}) is None
+    page = build(Folders(*(tmp_path / name for name in ("data", "", "report", "medleys", "cache"))), NETWORKS)
+    shares = re.findall(r'class="share (\w+)" style="--share: (\d+)%"></span><strong>(\d+)%', page.read_text())
+    assert shares == 2 * [("sen", "25", "25"), ("continuity", "25", "25"), ("paper", "90", "90")]  # the picture
 
 
-def test_the_command_says_what_is_wrong():
-    done = subprocess.run([sys.executable, "-m", "experiments.report", "word"], capture_output=True, text=True)
-    assert done.returncode == 2 and "Not a flag: 'word'" in done.stderr and "Traceback" not in done.stderr
+@pytest.mark.parametrize(
+    ("flag", "said"), [("word", "Not a flag: 'word'"), ("--address=example.org", "https:// in front")]
+)
+def test_the_command_says_what_is_wrong(flag, said):
+    done = subprocess.run([sys.executable, "-m", "experiments.report", flag], capture_output=True, text=True)
+    assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr

@@ -78,7 +78,7 @@ def fill_disk(bench: Bench, job: Job, rng: np.random.Generator) -> Iterator[str]
     output, kept = bench.fresh("full"), bench.fresh("kept")
     room = int(rng.uniform(0.02, 0.98) * sum(path.stat().st_size for path in job.output.rglob("*") if path.is_file()))
     output.mkdir()
-    done = bench.run(_on_a_small_disk(output, max(room, 8_192), job.command(output), kept))
+    done = bench.run(on_a_small_disk(output, max(room, 8_192), job.command(output), kept))
     if half := [path.name for path in kept.rglob("*.partial*")]:
         print(f"{job.name}: left behind: {half}")
         yield "left behind"
@@ -94,7 +94,7 @@ def fill_cache(bench: Bench, job: Job, rng: np.random.Generator) -> Iterator[str
     cache.mkdir()
     command = [word.replace(f"--cache={bench.cache}", f"--cache={cache}") for word in job.command(output)]
     room = int(rng.integers(8_192, 1 << 20))
-    done = bench.run(_on_a_small_disk(cache, room, command, bench.fresh("kept")))
+    done = bench.run(on_a_small_disk(cache, room, command, bench.fresh("kept")))
     same = done.returncode == 0 and (output / "medley.flac").read_bytes() == job.content["medley.flac"]
     yield "survived" if same else "traceback" if "Traceback" in done.stderr else "lost"
 
@@ -102,7 +102,7 @@ def fill_cache(bench: Bench, job: Job, rng: np.random.Generator) -> Iterator[str
 def small_disks_work(folder: Path) -> bool:
     """Whether the system lets us mount a disk of memory that only one process sees."""
     (folder / "small").mkdir(parents=True)
-    command = _on_a_small_disk(folder / "small", 8_192, ["true"], folder / "kept")
+    command = on_a_small_disk(folder / "small", 8_192, ["true"], folder / "kept")
     return bool(shutil.which("unshare")) and subprocess.run(command, capture_output=True).returncode == 0
 
 
@@ -134,7 +134,7 @@ def _said_clearly(done: subprocess.CompletedProcess[str]) -> str:
     return ""
 
 
-def _on_a_small_disk(folder: Path, size: int, command: list[str], kept: Path) -> list[str]:
+def on_a_small_disk(folder: Path, size: int, command: list[str], kept: Path) -> list[str]:
     """A command that runs with a disk of some bytes, of memory, in place of a folder; what was on it is copied."""
     script = 'mount -t tmpfs -o size="$1" none "$2" || exit 99; folder=$2; kept=$3; shift 3\n'
     script += '"$@"; code=$?; cp -a "$folder" "$kept"; exit $code'

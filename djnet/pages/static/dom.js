@@ -13,6 +13,14 @@ const dom = (() => {
     return made;
   }
 
+  // Whether a part of the page has to be drawn anew: else what is open, held or focused in it would be lost.
+  const shown = new Map();
+  function changed(part, ...facts) {
+    const before = shown.get(part);
+    shown.set(part, JSON.stringify(facts));
+    return shown.get(part) !== before;
+  }
+
   function announce(text) {
     const region = document.getElementById("announcements");
     region.textContent = "";
@@ -20,5 +28,5 @@ const dom = (() => {
     requestAnimationFrame(() => { region.textContent = text; });
   }
 
-  return { element, announce };
+  return { element, changed, announce };
 })();

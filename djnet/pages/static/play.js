@@ -50,7 +50,9 @@
   }
 
   function forgetVerdict() {
-    verdict.textContent = "";
+    const best = store.read("best", {})[puzzle.id];
+    verdict.textContent = best === undefined ? "" : `Your best time: ${djnet.clock(best)}.`;
+    verdict.classList.remove("good");
     pick("share").hidden = pick("share-text").hidden = true;
   }
 
@@ -162,6 +164,7 @@
   pick("forget").addEventListener("click", () => {
     store.write("score", {});
     store.write("counted", []);
+    store.write("best", {});
     showScore();
   });
   cut.addEventListener("change", () => { chooseSizes(); next(); });

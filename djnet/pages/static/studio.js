@@ -1,17 +1,16 @@
 // The studio's page: shows the state that the server has, and asks it for changes.
+import { drawExport, watchExport } from "./export.js";
 import { watchFiles } from "./files.js";
-import { listen, stop } from "./listen.js";
+import { listen } from "./listen.js";
 import { showPicker } from "./picker.js";
 import { ask, change, look, openReceipt, server, song as described, upload } from "./server.js";
-import { forbidden, moved, reorder, sortable } from "./timeline.js";
+import { drawEnergy, forbidden, moved, reorder, sortable } from "./timeline.js";
 
-const { element, announce } = dom;
+const { element, changed, announce } = dom;
 const by = (id) => document.getElementById(id);
 const LOOK_SECONDS = { busy: 0.7, calm: 4 }; // between looks at the server
 let selected = null; // the song whose part is shown
-let picked = ""; // what the picker shows now
 let songs = new Map(); // id -> description, of those that were asked for
-let hues = new Map(); // id -> number of its colour
 let uploading = 0;
 let dismissed = "";
 
@@ -38,9 +37,11 @@ function choice(label, key, options, value, pick) {
   return made;
 }
 
+// A song has the colour of its place in the list of songs.
+const colourOf = (id) => server.state.songs.findIndex((entry) => entry.id === id);
+
 function coloured(made, id) {
-  if (!hues.has(id)) hues.set(id, hues.size);
-  made.style.setProperty("--hue", (hues.get(id) * 137 + 200) % 360);
+  made.style.setProperty("--hue", (colourOf(id) * 137 + 200) % 360);
   return made;
 }
 
@@ -146,26 +147,6 @@ function stripBlock(clip, i, layout) {
   return coloured(block, clip.song);
 }
 
-function drawEnergy(layout) {
-  const place = wave.fit(by("energy"));
-  const { brush, width, height, ratio } = place;
-  const curve = layout?.energy ?? [];
-  if (curve.length < 2) return;
-  const x = (i) => i / (curve.length - 1) * width;
-  const y = (value) => height - 2 * ratio - value * (height - 4 * ratio);
-  brush.strokeStyle = getComputedStyle(by("energy")).color;
-  brush.lineWidth = 2 * ratio;
-  brush.beginPath();
-  curve.forEach((value, i) => brush.lineTo(x(i), y(value)));
-  brush.stroke();
-  brush.globalAlpha = 0.12;
-  brush.fillStyle = brush.strokeStyle;
-  brush.lineTo(width, height);
-  brush.lineTo(0, height);
-  brush.fill();
-  brush.globalAlpha = 1;
-}
-
 // ---- the songs ----
 
 function songRow(entry, inside) {
@@ -182,7 +163,9 @@ function drawSongs() {
   if (!server.state) return;
   const { songs: entries, plan } = server.state;
   const inside = new Set(plan.clips.map((clip) => clip.song));
-  by("songs").replaceChildren(...entries.map((entry) => songRow(entry, inside)));
+  if (changed("songs", entries, [...inside], songs.size)) {
+    by("songs").replaceChildren(...entries.map((entry) => songRow(entry, inside)));
+  }
   const open = entries.filter((entry) => ["waiting", "analysed"].includes(entry.state)).length;
   const parts = [];
   if (uploading) parts.push(`${uploading} still to be copied`);
@@ -203,7 +186,6 @@ function render() {
   const { state } = server;
   if (!state) return;
   const { plan, layout } = state;
-  const focus = document.activeElement?.dataset?.key;
   const ready = state.songs.filter((entry) => entry.id).length;
   const waiting = state.songs.some((entry) => ["waiting", "analysed"].includes(entry.state));
   const empty = !plan.clips.length;
@@ -218,13 +200,14 @@ function render() {
   by("make").disabled = waiting || !ready;
   for (const id of ["overview", "medley"]) by(id).hidden = empty;
   if (state.notice && state.notice !== dismissed) say(state.notice);
-  if (!empty) {
+  const focus = document.activeElement?.dataset?.key;
+  if (changed("medley", plan, layout, selected, songs.size) && !empty) {
     const length = layout ? `${wave.clock(layout.seconds)} · ` : "";
     const score = layout?.joins.length ? ` · joins score ${(layout.score / layout.joins.length).toFixed(2)} of 1 on average` : "";
     by("facts").textContent = `${length}${plan.clips.length} ${plan.clips.length === 1 ? "song" : "songs"}${score}`;
     by("strip").replaceChildren(...plan.clips.map((clip, i) => stripBlock(clip, i, layout)));
     by("clips").replaceChildren(...plan.clips.flatMap((clip, i) => [...(i ? [joinRow(clip, i, layout)] : []), clipCard(clip, i, layout)]));
-    drawEnergy(layout);
+    drawEnergy(by("energy"), layout?.energy);
   }
   drawSongs();
   drawPicker(plan);
@@ -236,13 +219,10 @@ function render() {
 function drawPicker(plan) {
   const clip = plan.clips.find((one) => one.song === selected);
   by("picker").hidden = !clip;
-  const shown = clip ? `${clip.song} ${clip.start} ${clip.end}` : "";
-  if (shown === picked) return;
-  picked = shown;
-  if (!clip) return;
+  if (!changed("picker", clip?.song, clip?.start, clip?.end) || !clip) return;
   const focus = by("picker").contains(document.activeElement) ? document.activeElement.dataset.key : "";
-  showPicker(by("picker"), clip, hues.get(clip.song), (start, end) => {
-    picked = `${clip.song} ${start} ${end}`; // the picker shows it already
+  showPicker(by("picker"), clip, colourOf(clip.song), (start, end) => {
+    changed("picker", clip.song, start, end); // the picker shows it already
     edit(clip.song, { start, end });
   }, fail).then(() => focus && by("picker").querySelector(`[data-key="${focus}"]`)?.focus(), fail);
 }
@@ -251,39 +231,6 @@ server.onchange = () => {
   render();
   fetchSongs().catch(fail);
 };
-
-// ---- export ----
-
-function drawExport(now) {
-  by("bar").hidden = now.state !== "running";
-  by("bar").value = now.percent ?? 0;
-  by("write").disabled = now.state === "running";
-  const lines = [];
-  if (now.state === "running") lines.push(element("p", {}, `${now.step}: ${now.percent}%`));
-  if (now.state === "failed") lines.push(element("p", { class: "bad" }, now.error));
-  if (now.state === "done") {
-    const address = (name) => `files/${encodeURIComponent(name)}`;
-    const [music] = now.files;
-    const page = now.files.find((name) => name.endsWith(".html"));
-    lines.push(element("p", { class: "good" }, `Written: ${music}`),
-      ...now.remarks.map((line) => element("p", { class: "remark" }, line)),
-      element("p", {}, element("a", { href: address(music), download: music }, "Download the music"), " · ",
-        element("a", { href: address(page), target: "_blank", rel: "noopener" }, "Open its page")));
-  }
-  const text = JSON.stringify(now);
-  if (drawExport.shown === text) return;
-  drawExport.shown = text;
-  by("outcome").replaceChildren(...lines);
-}
-
-by("export").addEventListener("click", () => {
-  stop();
-  by("name").value = by("title").value;
-  by("dialog").showModal();
-});
-by("write").addEventListener("click", () => {
-  ask("export", { name: by("name").value, format: by("format").value }).then(watch);
-});
 
 // ---- buttons, files, keys ----
 
@@ -321,6 +268,7 @@ async function addFiles(files) {
 }
 
 watchFiles(addFiles);
+watchExport(watch);
 by("open").addEventListener("click", () => by("receipt").click());
 by("receipt").addEventListener("change", () => {
   const [file] = by("receipt").files;
@@ -358,6 +306,7 @@ async function watch() {
   timer = setTimeout(watch, 1000 * (busy ? LOOK_SECONDS.busy : LOOK_SECONDS.calm));
 }
 
-new ResizeObserver(() => drawEnergy(server.state?.layout)).observe(by("overview"));
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", render);
+const redraw = () => drawEnergy(by("energy"), server.state?.layout?.energy);
+new ResizeObserver(redraw).observe(by("overview"));
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 watch();

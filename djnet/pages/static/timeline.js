@@ -1,4 +1,4 @@
-// Lists whose items are dragged by mouse or finger, or moved with the arrow keys.
+// Lists whose items are dragged by mouse or finger, or moved with the arrow keys; and the curve of energy below.
 
 const START_PIXELS = 6; // from where on a press is a drag
 const KEYS = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1, Home: -Infinity, End: Infinity };
@@ -31,7 +31,7 @@ export function sortable(list, { axis, grip, items, move }) {
     for (const one of items()) one.classList.remove("before", "after", "dragging");
     item.style.transform = "";
     drag = null;
-    if (!moved) return;
+    if (!moved || !item.isConnected) return;
     list.addEventListener("click", (click) => click.stopPropagation(), { capture: true, once: true });
     setTimeout(() => list.dispatchEvent(new Event("click")), 0); // or the next real click would be lost
     if (event.type === "pointerup" && to !== from) move(from, to);
@@ -85,4 +85,21 @@ export function reorder(plan, clips) {
 export function moved(clips, from, to) {
   const rest = clips.toSpliced(from, 1);
   return rest.toSpliced(to, 0, clips[from]);
+}
+
+// A curve of energy, a value a second from 0 to 1, on a canvas as wide as the time line.
+export function drawEnergy(canvas, curve = []) {
+  const { brush, width, height, ratio } = wave.fit(canvas);
+  if (curve.length < 2) return;
+  const y = (value) => height - 2 * ratio - value * (height - 4 * ratio);
+  brush.strokeStyle = brush.fillStyle = getComputedStyle(canvas).color;
+  brush.lineWidth = 2 * ratio;
+  brush.beginPath();
+  curve.forEach((value, i) => brush.lineTo(i / (curve.length - 1) * width, y(value)));
+  brush.stroke();
+  brush.globalAlpha = 0.12;
+  brush.lineTo(width, height);
+  brush.lineTo(0, height);
+  brush.fill();
+  brush.globalAlpha = 1;
 }

@@ -24,12 +24,13 @@
       const right = joins.filter(Boolean).length;
       return element("span", { class: `badge ${right === joins.length ? "good" : ""}` }, `${answer.name} ${right}/${joins.length}`);
     });
-    return element("summary", {}, element("span", { class: "title" }, puzzle.title), ...results);
+    const title = element("span", { class: "title" }, puzzle.title, " ", element("small", { class: "credit" }, puzzle.credit));
+    return element("summary", {}, title, ...results);
   }
 
   function fill(details, puzzle) {
     details.append(
-      element("p", { class: "credit" }, `${puzzle.credit} (${puzzle.licence})`),
+      element("p", { class: "credit" }, `Licence: ${puzzle.licence}`),
       element("h4", {}, "The pieces, as the players get them"), pieces(puzzle),
       element("h4", {}, "The answers"),
       ...puzzle.answers.map((answer) => djnet.orderRow(puzzle, answer)),

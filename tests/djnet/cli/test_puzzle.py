@@ -37,7 +37,8 @@ def test_the_best_part_of_a_long_song_becomes_a_page_that_holds_everything(long_
     assert [play["cut"] for play in data["play"]][:2] == ["fixed", "downbeat"]
     assert "<b>long" not in text and "&lt;b&gt;long &amp; &#39;loud&#39;" in text
     command = html.unescape(text.split("Made by <code>")[1].split("</code>")[0])
-    assert shlex.split(command)[:5] == ["djnet", "puzzle", long_song.name, "-n", "5"]  # it can be pasted into a shell
+    words = shlex.split(command)  # it can be pasted into a shell
+    assert words[:5] == ["djnet", "puzzle", long_song.name, "-n", "5"] and words[-2:] == ["--cut", "downbeat"]
     assert 'djnet.addSound("song", "' in text and "src=" not in text.split("<script>")[0]
     with pytest.raises(UserError, match="is there already"):
         puzzle.main([str(long_song), "-o", str(page)])

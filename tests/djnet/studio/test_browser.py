@@ -1,6 +1,9 @@
 """The studio in a real browser, from an empty project to an exported medley, by mouse and by keyboard."""
 
+import contextlib
 import json
+import shlex
+import sys
 import threading
 from pathlib import Path
 
@@ -10,16 +13,17 @@ import uvicorn
 from djnet.cli import main
 from djnet.cli.studio import listening
 from djnet.studio.server import make_app
-from tests.browser import serious_faults
+from tests.browser import Finger, await_sound, serious_faults
 from tests.djnet.cli.test_medley import known_song
+from tests.faults.faults import on_a_small_disk, small_disks_work
+from tests.firefox import firefox
 
 SLOW_MS = 60_000
 
 
-@pytest.fixture
-def address(open_studio):
-    """A studio with an empty project, at an address of this machine."""
-    studio = open_studio(None)
+@contextlib.contextmanager
+def served(studio):
+    """A studio at an address of this machine."""
     with listening(0) as listener:
         port = listener.getsockname()[1]
         server = uvicorn.Server(uvicorn.Config(make_app(studio, "token", port), log_level="error"))
@@ -28,6 +32,22 @@ def address(open_studio):
         yield f"http://127.0.0.1:{port}/token/"
         server.should_exit = True
         thread.join(10)
+
+
+@pytest.fixture
+def address(open_studio):
+    """A studio with an empty project."""
+    with served(open_studio(None)) as where:
+        yield where
+
+
+@pytest.fixture
+def made(open_studio, music):
+    """A studio with a medley of four songs."""
+    studio = open_studio(music)
+    studio.make(8.0, 0)
+    with served(studio) as where:
+        yield where
 
 
 def _order(page) -> list[str]:
@@ -114,15 +134,212 @@ def test_from_an_empty_project_to_an_exported_medley(address, watched, music, tm
 
     page.click("#export:not([disabled])")
     page.fill("#name", "mine")
+    page.evaluate("window.kept = document.querySelector('#clips select')")
     page.click("#write")
     page.wait_for_selector("#outcome .good", timeout=4 * SLOW_MS)
+    assert page.evaluate("window.kept.isConnected")  # progress closes no list that is open
     folder = tmp_path / "project"
     receipt = json.loads((folder / "mine.json").read_text())
     assert [clip["content"] for clip in receipt["clips"]] == order
-    with pytest.raises(SystemExit) as ended:
-        main.main(["medley", "--again", str(folder / "mine.json"), "-o", str(tmp_path / "again.wav"), "--no-page"])
-    assert ended.value.code == 0
-    assert (tmp_path / "again.wav").read_bytes() == (folder / "mine.wav").read_bytes()
+    _is_what_the_command_line_renders(tmp_path, "mine.wav")
     assert {path.name for path in folder.iterdir()} == {
         "project.json", "songs", *(f"mine.{ending}" for ending in ("wav", "json", "cue", "m3u8", "csv", "png", "html"))
     }  # fmt: skip
+
+
+def _tab_to(page, selector: str) -> None:
+    """Press Tab until an element has the focus."""
+    for _ in range(150):
+        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"Tab never comes to {selector}")
+
+
+def _press(page, selector: str, *keys: str) -> None:
+    _tab_to(page, selector)
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def test_a_medley_by_keyboard_alone_in_the_dark(open_studio, watched, music, tmp_path):
+    with served(open_studio(music)) as where:
+        page = watched(where, color_scheme="dark")
+        page.set_default_timeout(SLOW_MS)
+        page.wait_for_selector("#make:not([disabled])")
+        with page.expect_file_chooser():
+            _press(page, '[data-add="files"]', "Enter")
+        _press(page, "#make", "Enter")
+        page.wait_for_selector("#clips .clip >> nth=3")
+        order = _order(page)
+        _press(page, f'[data-key="block {order[0]}"]', "ArrowRight")  # on the time line
+        order[:2] = order[1::-1]
+        _await_order(page, order)
+        _press(page, '[data-key="lock first"]', "Space")
+        page.wait_for_selector('[data-key="lock first"][aria-pressed=true]')
+        _press(page, "#order", "Enter")
+        page.wait_for_selector("#reasons li")
+        order = _order(page)
+        _press(page, f'[data-key="kind {order[2]}"]', *"sweep")
+        _await(page, "() => document.querySelectorAll('.how')[1].textContent.startsWith('sweep')")
+        _press(page, '[data-key="hear 2"]', "Enter")
+        _await(page, "() => document.body.dataset.sound === 'playing'")
+        _press(page, f'[data-key="part {order[3]}"]', "Enter")
+        page.wait_for_selector(".song-wave")
+        assert serious_faults(page) == []
+        _press(page, ".song-wave", "Shift+ArrowLeft", "ArrowRight")
+        page.wait_for_load_state("networkidle")
+        bars = page.text_content(".clip >> nth=3")
+        page.keyboard.press("Control+z")
+        _await(page, "bars => [...document.querySelectorAll('.clip')][3].textContent !== bars", bars)
+        _press(page, "#export", "Enter")
+        page.keyboard.type("by keys")  # its name is chosen already
+        _press(page, "#format", *"flac")
+        _press(page, "#write", "Enter")
+        page.wait_for_selector("#outcome .good", timeout=4 * SLOW_MS)
+        assert serious_faults(page) == []
+        page.keyboard.press("Escape")
+        page.wait_for_selector("#dialog", state="hidden")
+        played = watched(f"{where}files/by%20keys.html")  # the page beside it, as the studio serves it
+        played.click("[data-medley=play]")
+        await_sound(played, "[data-medley=audio]")
+    _is_what_the_command_line_renders(tmp_path, "by keys.flac")
+
+
+@pytest.mark.verify
+def test_the_same_in_firefox(open_studio, music, tmp_path):
+    studio = open_studio(music)
+    (tmp_path / "profile").mkdir()
+    order = "() => [...document.querySelectorAll('#clips .clip')].map((card) => card.dataset.song)"
+    with served(studio) as where, firefox(tmp_path / "profile") as page:
+        page.goto(where)
+        page.click("#make")
+        page.wait("() => document.querySelectorAll('#clips .clip').length === 4")
+        first, second, third, fourth = page.evaluate(order)
+        page.press(f'[data-key="move {first}"]', "ArrowDown")
+        await_order = f"(...wanted) => String(({order})()) === String(wanted)"
+        page.wait(await_order, second, first, third, fourth)
+        page.drag("#strip li:nth-child(1)", "#strip li:nth-child(3)")
+        page.wait(await_order, first, third, second, fourth)
+        page.click('[data-key="lock first"]')
+        page.click("#order")
+        page.wait("() => document.querySelectorAll('#reasons li').length > 0")
+        songs = page.evaluate(order)
+        page.press(f'[data-key="kind {songs[1]}"]', "echo")
+        page.wait("() => document.querySelector('.join-line .how').textContent.startsWith('echo')")
+        page.click('[data-key="hear 1"]')
+        page.wait("() => document.body.dataset.sound === 'playing'")
+        page.click(f'[data-key="part {songs[2]}"]')
+        page.wait("() => document.querySelector('.song-wave')")
+        page.press(".song-wave", "ArrowRight")
+        page.click("#undo")
+        page.goto(where)  # again: nothing is lost
+        page.wait(await_order, *songs)
+        page.click("#export")
+        page.press("#format", "mp3")
+        page.click("#write")
+        page.wait("() => document.querySelector('#outcome .good')")
+        page.goto(f"{where}files/medley.html")
+        page.click("[data-medley=play]")
+        page.wait("() => { const a = document.querySelector('audio'); return !a.paused && a.currentTime > 0; }")
+        assert page.wrong() == []
+    _is_what_the_command_line_renders(tmp_path, "medley.mp3")
+
+
+def _is_what_the_command_line_renders(folder: Path, name: str) -> None:
+    """What was exported is what the command line renders of its receipt, to the byte."""
+    again, exported = folder / f"again-{name}", folder / "project" / name
+    with pytest.raises(SystemExit) as ended:
+        main.main(["medley", "--again", str(exported.with_suffix(".json")), "-o", str(again), "--no-page"])
+    assert ended.value.code == 0
+    assert again.read_bytes() == exported.read_bytes()
+
+
+def _middle(page, selector: str) -> tuple[float, float]:
+    box = page.locator(selector).bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def test_songs_are_dragged_by_finger_and_elsewhere_a_finger_scrolls(made, watched):
+    page = watched(made, has_touch=True, is_mobile=True, viewport={"width": 390, "height": 800})
+    page.wait_for_selector("#clips .clip >> nth=3")
+    finger, order = Finger(page), _order(page)
+    x, y = _middle(page, "#strip .block >> nth=2")
+    finger.drag(_middle(page, "#strip .block >> nth=0"), (x + 9, y))  # on the time line
+    order[:3] = [*order[1:3], order[0]]
+    _await_order(page, order)
+    page.locator("#clips .clip >> nth=0").scroll_into_view_if_needed()
+    x, y = _middle(page, "#clips .handle >> nth=0")
+    finger.drag((x, y), (x, _middle(page, "#clips .clip >> nth=1")[1] + 9))  # in the list
+    order[:2] = order[1::-1]
+    _await_order(page, order)
+    before = page.evaluate("scrollY")
+    x, y = _middle(page, "#clips .clip-text >> nth=1")
+    finger.drag((x, y), (x, y - 200))
+    _await(page, "before => scrollY > before + 50", before)
+    assert _order(page) == order
+
+
+REFUSED = "Failed to load resource: the server responded with a status of"  # what the browser says of it besides
+
+
+def test_what_goes_wrong_is_one_sentence_and_nothing_is_lost(made, watched, music):
+    page = watched(made, allowed=REFUSED)
+    page.wait_for_selector("#clips .clip >> nth=3")
+    order, songs = _order(page), list(music.glob("*.flac"))
+    for song in songs:
+        song.rename(song.with_suffix(".away"))
+    page.click('[data-key="hear 1"]')
+    _await_message(page, "its file is not there any more; put it back.")
+    for song in songs:
+        song.with_suffix(".away").rename(song)
+    page.click('[data-key="hear 1"]')
+    _await(page, "() => document.body.dataset.sound === 'playing'")
+
+    late = watched(made, allowed=REFUSED)
+    late.wait_for_selector("#clips .clip >> nth=3")
+    for tab in (late, page):
+        tab.route("**/token/state", lambda route: None)  # neither hears of the other's change
+    page.select_option(f'[data-key="kind {order[1]}"]', "echo")
+    _await(page, "() => document.querySelector('.join-line .how').textContent.startsWith('echo')")
+    late.select_option(f'[data-key="kind {order[2]}"]', "cut")
+    _await_message(late, "The project was changed in another window; this is its state now.")
+    kinds = [late.input_value(f'[data-key="kind {song}"]') for song in order[1:3]]
+    assert kinds == ["echo", ""] and _order(late) == order
+
+
+def _await_message(page, text: str) -> None:
+    _await(page, "text => document.querySelector('#message:not([hidden]) p')?.textContent.includes(text)", text)
+
+
+def test_a_damaged_project_is_said_until_the_message_is_closed(open_studio, watched, tmp_path):
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "project.json").write_text('{"studio": 1, "revision": 3')
+    with served(open_studio(None)) as where:
+        page = watched(where)
+        _await_message(page, "It is kept as project.damaged.json; this is a new project.")
+        page.click("#message button")
+        page.wait_for_selector("#message", state="hidden")
+
+
+def test_a_disk_that_is_full_is_one_sentence_and_leaves_nothing_half(made, watched, tmp_path, monkeypatch):
+    if not small_disks_work(tmp_path / "try"):
+        pytest.skip("this system lets nobody mount a small disk")
+    project, saved = tmp_path / "project", tmp_path / "receipt"
+    # The export writes to a disk of 1 MB: only its receipt comes along.
+    inside = ["sh", "-c", f'cp {saved} "$5" && exec {sys.executable} "$@"', "sh"]
+    on_disk = shlex.join(on_a_small_disk(project, 1 << 20, inside, tmp_path / "left"))
+    program = tmp_path / "python"
+    program.write_text(f'#!/bin/sh\ncp "$5" {saved} && exec {on_disk} "$@"\n')
+    program.chmod(0o755)
+    before = (project / "project.json").read_bytes()
+    monkeypatch.setattr(sys, "executable", str(program))
+    page = watched(made)
+    page.click("#export:not([disabled])")
+    page.click("#write")
+    page.wait_for_selector("#outcome .bad", timeout=4 * SLOW_MS)
+    said = page.text_content("#outcome")
+    assert "No space left on device" in said and said.count("\n") == 0 and said.endswith(".")
+    assert (project / "project.json").read_bytes() == before
+    assert sorted(path.name for path in project.iterdir()) == ["project.json", "songs"]
+    assert [path.name for path in (tmp_path / "left").iterdir() if ".receipt" not in path.name] == []

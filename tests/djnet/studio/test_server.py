@@ -1,18 +1,20 @@
 """The studio over HTTP: what it does, what it refuses, and that nothing is lost or written elsewhere."""
 
 import copy
+import errno
 import io
 import json
 import os
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import soundfile
 from starlette.testclient import TestClient
 
-from djnet.studio import server
+from djnet.studio import project, server
 from djnet.studio.server import make_app
 from tests.djnet.studio.conftest import await_songs
 
@@ -243,6 +245,27 @@ def test_a_receipt_is_opened_again_and_anything_else_is_refused(opened, tmp_path
     for wrong, said in ((b"\xff", "not a receipt"), (b"{}", "not a receipt"), (json.dumps(other), "Add the songs")):
         answer = client.post("receipt", params={"revision": opened_again["revision"]}, content=wrong)
         assert answer.status_code == 400 and said in answer.json()["error"]
+
+
+def test_a_change_that_cannot_be_saved_is_not_made(opened, monkeypatch):
+    studio, client = opened
+    state, saved = made(client), studio.project.path.read_bytes()
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "project.json")
+
+    monkeypatch.setattr(project, "write_json", full)
+    answer = client.post("do/plan", json={"revision": state["revision"], "plan": state["plan"] | {"title": "new"}})
+    assert (answer.status_code, answer.json()["error"]) == (507, "project.json: No space left on device.")
+    assert client.get("state").json()["plan"] == state["plan"] and studio.project.path.read_bytes() == saved
+
+
+def test_an_upload_that_the_disk_has_no_room_for_is_refused(open_studio, monkeypatch):
+    studio = open_studio(None)
+    monkeypatch.setattr(server.shutil, "disk_usage", lambda _: SimpleNamespace(free=100))
+    answer = client_of(studio).post("songs?name=a.wav", content=b"x" * 101)
+    assert answer.status_code == 507 and answer.json()["error"] == "a.wav: there is no room for it on the disk."
+    assert not list(studio.songs.added.iterdir())
 
 
 def test_a_disk_that_fills_during_export_is_one_sentence(opened, monkeypatch, tmp_path):
