@@ -6,12 +6,8 @@ pairs as indices. The log-mel is that of all samples; next to a cut a fragment h
 are computed from the samples when it is cut.
 """
 
-import errno
-import gzip
 import hashlib
-import shutil
-import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -19,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from djnet import constants
+from djnet import constants, tfrecords
 from djnet.cuts import cut_fragments, spans_between
 from djnet.errors import UserError
 from djnet.files import digest_json, read_json, require_shape
@@ -199,18 +195,6 @@ def _pairs(values: tuple[int, ...]) -> list[Pair]:
     return [Pair(a, b, label, Kind(kind)) for a, b, label, kind in zip(*[iter(values)] * 4, strict=True)]
 
 
-def write_file(path: Path, clips: Iterable[Clip]) -> None:
-    """Write clips as one uncompressed TFRecord file; an OSError if the disk does not take them."""
-    import tensorflow as tf
-
-    try:
-        with tf.io.TFRecordWriter(str(path)) as writer:
-            for clip in clips:
-                writer.write(serialize(clip))
-    except tf.errors.OpError as error:
-        raise OSError(errno.EIO, error.message.rstrip("."), str(path)) from error
-
-
 def moments(content: dict[str, Any], path: Path) -> tuple[np.ndarray, np.ndarray]:
     """Mean and standard deviation of features from a manifest or run.json: float32 [128] each, fit to divide by."""
     require_shape(content, {"mean": [float], "std": [float]}, path)
@@ -351,16 +335,5 @@ def _sha256(path: Path, size: int, modified: int) -> str:
 
 @cache
 def _read_shard(path: Path, is_packed: bool, size: int, modified: int) -> list[Clip]:
-    """The clips of a TFRecord file, remembered as long as its size and time stay the same."""
-    if is_packed:
-        with gzip.open(path) as packed, tempfile.TemporaryFile() as unpacked:
-            shutil.copyfileobj(packed, unpacked)
-            data = np.memmap(unpacked, np.uint8, "r")
-    else:
-        data = np.memmap(path, np.uint8, "r")
-    clips, place = [], 0
-    while place < len(data):  # a record: its length in 8 bytes, their checksum in 4, the clip, its checksum in 4
-        end = place + 12 + int.from_bytes(data[place : place + 8].tobytes(), "little")
-        clips.append(deserialize(data[place + 12 : end]))
-        place = end + 4
-    return clips
+    """The clips of a file, remembered as long as its size and time stay the same."""
+    return [deserialize(data) for data in tfrecords.read(path, is_packed)]

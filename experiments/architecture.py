@@ -25,7 +25,7 @@ LAYERS = {
     "used by all": "constants errors files processes rng",
     "sound": "audio features annotations downbeats",
     "cuts and orders": "cuts pairs ordering travelling_salesman metrics",
-    "records": "records storage puzzles augmentation dataset baselines",
+    "records": "tfrecords records storage puzzles augmentation dataset baselines",
     "corpora": "corpora",
     "networks": "networks models",
     "scores": "scoring pretrained",

@@ -17,10 +17,11 @@ from typing import IO, Any
 
 import numpy as np
 
+from djnet import tfrecords
 from djnet.constants import MEL_BINS
 from djnet.errors import UserError
 from djnet.files import digest_json, read_json, whole_file, write_json
-from djnet.records import FEATURES, MANIFEST, SPLITS, VERSION, Clip, RecordsError, write_file
+from djnet.records import FEATURES, MANIFEST, SPLITS, VERSION, Clip, RecordsError, serialize
 
 SHARD_BYTES = 100 << 20
 _PART = {
@@ -68,7 +69,7 @@ class Parts:
         size, digest = 0, ""
         if clips:
             with whole_file(self.records(key)) as partial:
-                write_file(partial, clips)
+                tfrecords.write(partial, map(serialize, clips))
                 size, digest = partial.stat().st_size, _sha256(partial)
             sums = sum(clip.mel.sum(axis=0, dtype=np.float64) for clip in clips)
             squares = sum(np.square(clip.mel, dtype=np.float64).sum(axis=0) for clip in clips)

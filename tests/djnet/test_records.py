@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from djnet import constants
+from djnet import constants, tfrecords
 from djnet.files import digest_json
 from djnet.pairs import pairs_of
 from djnet.records import (
@@ -19,7 +19,6 @@ from djnet.records import (
     deserialize,
     quantised,
     serialize,
-    write_file,
 )
 
 NAMES = st.text(max_size=30) | st.just("a name\nwith 🎵 and \udce9")
@@ -107,7 +106,7 @@ def test_samples_of_another_length_than_the_spectrogram_are_refused_with_their_s
         deserialize(serialize(replace(clip, samples=clip.samples[:-512])))
     manifest = _copy(records, tmp_path)
     shard = manifest.shards("train")[0]
-    write_file(shard, [replace(clip, samples=clip.samples[:-512])])
+    tfrecords.write(shard, [serialize(replace(clip, samples=clip.samples[:-512]))])
     digest = hashlib.sha256(shard.read_bytes()).hexdigest()
     for listed in manifest.content["splits"]["train"]["shards"]:
         listed["sha256"] = digest
