@@ -88,18 +88,14 @@ def downbeat_hops(beats: np.ndarray, first: int, last: int) -> np.ndarray:
     return hops[(hops >= first) & (hops <= last)]
 
 
-def downbeat_cuts(
-    downbeats: np.ndarray, n: int, rng: np.random.Generator, target: float | None = None
-) -> np.ndarray | None:
-    """Choose n + 1 of the downbeats as cuts, at random, so that each fragment is about `target` hops: -> [n + 1].
-
-    Without a target, fragments are about floor(24 / n) seconds, as the paper's.
+def downbeat_cuts(downbeats: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray | None:
+    """Choose n + 1 of the downbeats as cuts, at random, so that each fragment is about floor(24 / n) s: -> [n + 1].
 
     Every cut is a downbeat, also the first and the last: no fragment can be told by how it begins or ends. A choice is
     the more probable the nearer its lengths are to that; none is shorter than half of it or longer than twice.
     None if there is no such choice.
     """
-    target = target or CLIP_SECONDS // n * HOPS_PER_SECOND
+    target = CLIP_SECONDS // n * HOPS_PER_SECOND
     downbeats = np.unique(downbeats)
     gaps = downbeats[None, :] - downbeats[:, None]
     weights = np.exp(-0.5 * ((gaps - target) / (0.15 * target)) ** 2)

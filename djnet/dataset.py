@@ -8,11 +8,10 @@ import numpy as np
 import tensorflow as tf
 
 from djnet.augmentation import change_timbre, mask_spectrogram
-from djnet.constants import CLIP_HOPS, HOP_SAMPLES, MEL_BINS, WINDOW_SAMPLES
+from djnet.constants import HOP_SAMPLES, MEL_BINS, WINDOW_SAMPLES
 from djnet.cuts import (
     downbeat_cuts,
     downbeat_hops,
-    equal_cuts,
     frame_range,
     join_windows,
     require_protocol,
@@ -58,7 +57,6 @@ def fragment_batches(
     batch_size: int = 16,
     epoch: Epoch | None = None,
     redraw: bool = False,
-    shortest: int = 0,
     off_beat: float = 0.0,
     timbre: bool = False,
     spec_augment: bool = False,
@@ -76,8 +74,6 @@ def fragment_batches(
     gap: hops that are removed on each side of every cut; with `random_gap` a number from 0 to it, drawn for each clip.
     epoch: shuffles the clips and is the key of every random draw.
     redraw: draw the cuts anew within the record: the start of equal ones, or which downbeats are taken.
-    shortest: with `redraw`, fragments are of any length from so many hops to a whole n-th of the clip; 0 for the
-        latter only. Fragments between downbeats are about as long as that.
     off_beat: share of the clips whose redrawn downbeat cuts are all shifted off the beat by the same random amount.
     timbre, spec_augment: augmentation, see `augmentation`.
     first: take only so many clips, as they are on disk (track after track, in no order); -1 takes all.
@@ -97,12 +93,10 @@ def fragment_batches(
 
     def spans_of(clip: Clip, key: tuple[object, ...]) -> np.ndarray:
         cuts = clip.segmentations[name].cuts
-        if redraw:
-            cuts = (
-                _other_equal_cuts(clip, n, shortest, key)
-                if segmentation == "fixed"
-                else _other_downbeats(clip, cuts, shortest, off_beat, key)
-            )
+        if redraw and segmentation == "downbeat":
+            cuts = _other_downbeats(clip, cuts, key)
+        if redraw and (segmentation == "fixed" or key_fraction("off beat", *key) < off_beat):
+            cuts = _shifted(clip, cuts, key)
         return spans_between(cuts, _draw(gap + 1, "gap", *key) if random_gap else gap)
 
     def batches() -> Iterator[Fragments]:
@@ -183,28 +177,15 @@ def _clear_padding(frames: np.ndarray, lengths: np.ndarray) -> None:
         frames[tuple(place)][:, lengths[tuple(place)] :] = 0.0
 
 
-def _other_equal_cuts(clip: Clip, n: int, shortest: int, key: tuple[object, ...]) -> np.ndarray:
-    """Equal cuts somewhere in a clip's record: -> int [n + 1]; arguments as of `fragment_batches`."""
-    hops = _other_length(n, shortest, key)
-    return equal_cuts(hops, n) + _draw(clip.hops - hops + 1, "start", *key)
+def _other_downbeats(clip: Clip, cuts: np.ndarray, key: tuple[object, ...]) -> np.ndarray:
+    """Cuts at other downbeats of a clip's record: int [n + 1] -> int [n + 1]."""
+    drawn = downbeat_cuts(downbeat_hops(clip.beats, 0, clip.hops), len(cuts) - 1, rng_for(0, "cuts", *key))
+    return cuts if drawn is None else drawn
 
 
-def _other_downbeats(
-    clip: Clip, cuts: np.ndarray, shortest: int, off_beat: float, key: tuple[object, ...]
-) -> np.ndarray:
-    """Cuts at other downbeats of a clip's record, or as far apart off the beat: int [n + 1] -> int [n + 1]."""
-    n = len(cuts) - 1
-    target = _other_length(n, shortest, key) / n if shortest else None
-    drawn = downbeat_cuts(downbeat_hops(clip.beats, 0, clip.hops), n, rng_for(0, "cuts", *key), target)
-    drawn = cuts if drawn is None else drawn
-    if key_fraction("off beat", *key) >= off_beat:
-        return drawn
-    return drawn - drawn[0] + _draw(clip.hops - drawn[-1] + drawn[0] + 1, "shift", *key)
-
-
-def _other_length(n: int, shortest: int, key: tuple[object, ...]) -> int:
-    """Hops of n fragments together: those of a clip, or drawn from n of the shortest to that."""
-    return n * shortest + _draw(CLIP_HOPS - n * shortest + 1, "length", *key) if shortest else CLIP_HOPS
+def _shifted(clip: Clip, cuts: np.ndarray, key: tuple[object, ...]) -> np.ndarray:
+    """Cuts as far apart somewhere else in a clip's record: int [n + 1] -> int [n + 1]."""
+    return cuts - cuts[0] + _draw(clip.hops - cuts[-1] + cuts[0] + 1, "shift", *key)
 
 
 def _draw(count: int, *purpose: object) -> int:

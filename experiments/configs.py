@@ -45,7 +45,6 @@ class Run:
     patience: int = 0  # epochs without a better validation score after which to stop; 0 for never
     l2: float = 1e-4
     redraw: bool = True  # draw the cuts anew in every epoch: the start of equal ones, the choice of downbeats
-    shortest_seconds: float = 0.0  # with `redraw`, pieces are of any length from this on; 0 for a whole n-th only
     off_beat: float = 0.0  # share of the clips whose cuts at downbeats are moved off the beat, with `redraw`
     timbre: bool = False  # augmentation: change level, spectral tilt, noise and pitch of every clip
     spec_augment: bool = False
@@ -69,14 +68,12 @@ class Run:
                 raise ValueError(f"{name} must be a whole number, got {getattr(self, name)!r}.")
         if not isinstance(self.also, tuple) or not all(isinstance(name, str) for name in self.also):
             raise ValueError(f"also must be names of corpora, got {self.also!r}.")
-        if self.n * max(1.0, self.shortest_seconds) > CLIP_SECONDS:
-            raise ValueError(
-                f"A clip of {CLIP_SECONDS:g} s cannot be cut into {self.n} fragments of {self.shortest_seconds:g} s."
-            )
+        if self.n > CLIP_SECONDS:
+            raise ValueError(f"A clip of {CLIP_SECONDS:g} s cannot be cut into {self.n} fragments.")
         for name in ("learning_rate", "batch_clips", "epochs"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise ValueError(f"{name} must be above 0, got {getattr(self, name)}.")
-        for name in ("l2", "gap_seconds", "shortest_seconds", "warmup_steps", "patience", "seed"):
+        for name in ("l2", "gap_seconds", "warmup_steps", "patience", "seed"):
             if not getattr(self, name) >= 0:
                 raise ValueError(f"{name} must not be negative, got {getattr(self, name)}.")
         if not 0 <= self.off_beat <= 1:
@@ -87,7 +84,9 @@ class Run:
             raise ValueError(f"kinds are {', '.join(ALL_KINDS)}, got {', '.join(self.kinds)}.")
         questions_for(self.model, pairs_of(self.n), [Kind[name] for name in self.kinds])
         if self.shortest_frames <= 0:
-            raise ValueError(f"A gap of {self.gap_seconds:g} s on each side leaves nothing of the shortest fragments.")
+            raise ValueError(
+                f"A gap of {self.gap_seconds:g} s leaves nothing of fragments of {CLIP_SECONDS / self.n:g} s."
+            )
         if self.network.stride > 1 and self.shortest_frames < self.network.stride ** len(self.network.tower):
             raise ValueError(f"Fragments of {self.shortest_frames} frames are shorter than the strides of the tower.")
 
@@ -99,9 +98,7 @@ class Run:
     @property
     def shortest_frames(self) -> int:
         """No fragment has fewer frames: the equal ones all, those cut at downbeats at least half as many."""
-        seconds = self.shortest_seconds or CLIP_SECONDS / self.n
-        if self.segmentation == "downbeat":
-            seconds = (self.shortest_seconds or CLIP_SECONDS // self.n) / 2
+        seconds = CLIP_SECONDS / self.n if self.segmentation == "fixed" else CLIP_SECONDS // self.n / 2
         return seconds_to_hops(seconds) - 4 - 2 * seconds_to_hops(self.gap_seconds)  # trimmed has the fewest
 
     @property
@@ -134,8 +131,6 @@ class Run:
         network = asdict(self.network)
         if network["pool_edges"] == "end":  # newer than the first runs, which keep their names
             del network["pool_edges"]
-        if not values["shortest_seconds"]:  # newer too
-            del values["shortest_seconds"]
         return digest_json(values | {"network": network})[:8]
 
     def differences(self, other: "Run") -> str:

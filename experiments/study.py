@@ -36,7 +36,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "cut at downbeats and half off the beat": DOWNBEATS | {"off_beat": 0.5},
     "cut at downbeats and three quarters off the beat": DOWNBEATS | {"off_beat": 0.75},
     "cuts not drawn anew": {"redraw": False},
-    "pieces of any length": {"shortest_seconds": 2.0},
     "timbre": {"timbre": True},
     "spec_augment": {"spec_augment": True},
     "rate 0.0005": {"learning_rate": 0.0005},

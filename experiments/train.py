@@ -39,10 +39,6 @@ _FIELDS: dict[str, tuple[Any, str]] = {
     "patience": (flags.DEFINE_integer, "Stop after so many epochs without a better validation score; 0 never."),
     "l2": (flags.DEFINE_float, "Weight of the L2 penalty."),
     "redraw": (flags.DEFINE_bool, "Draw the cuts anew in every epoch, within the few seconds more that records hold."),
-    "shortest_seconds": (
-        flags.DEFINE_float,
-        "With --redraw, pieces of any length from this on; 0 for the longest.",
-    ),
     "off_beat": (flags.DEFINE_float, "Move the cuts of that share of the clips off the beat, where cut at downbeats."),
     "timbre": (flags.DEFINE_bool, "Augmentation: change level, spectral tilt, noise and pitch of every clip."),
     "spec_augment": (flags.DEFINE_bool, "Augmentation: mask a band of frequencies and a run of frames of every clip."),

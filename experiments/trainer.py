@@ -278,7 +278,6 @@ def training_batches(
         batch_size=run.batch_clips,
         epoch=Epoch(run.seed, epoch),
         redraw=run.redraw,
-        shortest=seconds_to_hops(run.shortest_seconds),
         off_beat=run.off_beat,
         timbre=run.timbre,
         spec_augment=run.spec_augment,

@@ -36,11 +36,9 @@ def test_fragments_are_the_features_of_their_own_samples(records, protocol, segm
 
 @pytest.mark.parametrize("segmentation", ["fixed", "downbeat"])
 @pytest.mark.parametrize("random_gap", [False, True])
-@pytest.mark.parametrize("shortest", [0, 200])
-def test_redrawn_fragments_are_the_features_of_their_own_samples(records, segmentation, random_gap, shortest):
+def test_redrawn_fragments_are_the_features_of_their_own_samples(records, segmentation, random_gap):
     """Wherever the cuts are drawn: each fragment is found again as the log-mel of a piece of one of the clips."""
     options = {"segmentation": segmentation, "redraw": True, "random_gap": random_gap, "gap": 30 if random_gap else 0}
-    options["shortest"] = shortest
     batch = _first_batch(records, epoch=Epoch(3, 1), off_beat=0.5, **options)
     clips = list(records.read_clips("train"))
     stored = [(clip.mel.astype(np.float32) - records.mean) / records.std for clip in clips]
@@ -76,16 +74,6 @@ def test_other_records_are_added_and_normalised_as_the_first(records):
     assert np.array_equal(np.concatenate([alone, alone]), both)
     (batch,) = fragment_batches(records, "train", 3, also=[other], batch_size=len(both))
     assert np.array_equal(batch.frames[: len(alone)], batch.frames[len(alone) :])
-
-
-def test_fragments_of_other_lengths(records):
-    """With `shortest`, each clip has fragments of a length of its own, between that and a third of the clip."""
-    drawn = _first_batch(records, epoch=Epoch(0, 2), redraw=True, shortest=100).lengths.numpy()
-    assert (np.ptp(drawn, axis=1) <= 1).all() and len(set(drawn[:, 0])) == len(drawn)
-    assert drawn.min() > 100 and drawn.max() <= constants.CLIP_HOPS // 3 + 2
-    at_downbeats = {"segmentation": "downbeat", "epoch": Epoch(0, 2), "redraw": True}
-    usual, shorter = (_first_batch(records, shortest=shortest, **at_downbeats).lengths for shortest in (0, 150))
-    assert np.mean(shorter) < 0.9 * np.mean(usual)
 
 
 @pytest.mark.parametrize("segmentation", ["fixed", "downbeat"])
