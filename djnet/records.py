@@ -38,6 +38,7 @@ FEATURES = {
     "jigsaw_sizes": list(constants.JIGSAW_SIZES),
 }
 FULL_SCALE = 32_767
+_BLOCK_SAMPLES = 1 << 20
 
 
 _SHARDS = [{"name": str, "clips": int, "bytes": int, "sha256": str}]
@@ -96,8 +97,12 @@ class Clip:
 
 def quantised(samples: np.ndarray) -> tuple[np.ndarray, float]:
     """Samples as 16-bit integers, and what the largest stands for (more than 1 only where samples are): [N] -> [N]."""
-    scale = max(1.0, float(np.abs(samples).max(initial=0.0)))
-    return np.round(samples * (FULL_SCALE / scale)).astype(np.int16), scale
+    scale = max(1.0, float(samples.max(initial=0.0)), -float(samples.min(initial=0.0)))
+    stored = np.empty(len(samples), np.int16)
+    for first in range(0, len(samples), _BLOCK_SAMPLES):  # spares memory
+        block = slice(first, first + _BLOCK_SAMPLES)
+        stored[block] = np.round(samples[block] * (FULL_SCALE / scale))
+    return stored, scale
 
 
 def dequantised(samples: np.ndarray, scale: float) -> np.ndarray:

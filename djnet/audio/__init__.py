@@ -1,9 +1,10 @@
-"""Music files: `load`, `load_at`, `load_stereo`, look at (`probe`, `title_of`, `name_of`), `write`, `read_back`."""
+"""Music files: `load...` and `blocks_at`, `probe`, `title_of` and `name_of`, `write` and `read_back`."""
 
 from djnet.audio.decode import (
     CONVERTIBLE,
     READABLE,
     Probe,
+    blocks_at,
     load,
     load_at,
     load_stereo,
@@ -21,6 +22,7 @@ __all__ = [
     "WRITABLE",
     "AudioError",
     "Probe",
+    "blocks_at",
     "load",
     "load_at",
     "load_stereo",

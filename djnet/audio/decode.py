@@ -58,6 +58,14 @@ def load(path: str | Path, start: float = 0.0, seconds: float | None = None) -> 
 
 def load_at(path: str | Path, start: float, seconds: float | None, rates: Sequence[int]) -> list[np.ndarray]:
     """Decode once, at several sample rates: -> float32 [N_i], mono, one for each rate."""
+    blocks = zip(*blocks_at(path, start, seconds, rates), strict=True)
+    return [np.concatenate(own) for own in blocks]
+
+
+def blocks_at(
+    path: str | Path, start: float, seconds: float | None, rates: Sequence[int]
+) -> Iterator[list[np.ndarray]]:
+    """The same in blocks, as they are decoded: -> float32 [n_i], mono, one for each rate."""
     with _opened(path) as sound:
         first = round(start * sound.samplerate)
         left = sound.frames - first
@@ -68,9 +76,8 @@ def load_at(path: str | Path, start: float, seconds: float | None, rates: Sequen
         streams = [_Resampler(sound.samplerate, rate) for rate in rates]
         for block in _part(path, sound, first, wanted):
             mono = _mono(block)
-            for stream in streams:
-                stream.add(mono)
-    return [stream.end() for stream in streams]
+            yield [stream.next(mono) for stream in streams]
+        yield [stream.next(mono[:0], last=True) for stream in streams]
 
 
 def load_stereo(path: str | Path, start: float, seconds: float, rate: int) -> np.ndarray:
@@ -266,19 +273,13 @@ def _mono(block: np.ndarray) -> np.ndarray:
 
 
 class _Resampler:
-    """Blocks at one sample rate -> one array at another."""
+    """Blocks at one sample rate -> blocks at another."""
 
     def __init__(self, source: int, target: int):
-        self._parts: list[np.ndarray] = []
         self._stream = soxr.ResampleStream(source, target, num_channels=1) if source != target else None
 
-    def add(self, block: np.ndarray) -> None:
-        self._parts.append(block if self._stream is None else self._stream.resample_chunk(block))
-
-    def end(self) -> np.ndarray:
-        if self._stream is not None:
-            self._parts.append(self._stream.resample_chunk(np.empty(0, np.float32), last=True))
-        return np.concatenate(self._parts)
+    def next(self, block: np.ndarray, last: bool = False) -> np.ndarray:
+        return block if self._stream is None else self._stream.resample_chunk(block, last)
 
 
 def _require_promised_bytes(path: str | Path, sound: soundfile.SoundFile) -> None:

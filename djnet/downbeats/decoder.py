@@ -89,7 +89,9 @@ def _best_path(activations: np.ndarray, bar: _Bar) -> tuple[np.ndarray, float]:
     on_first, off_first = on_last + 1 - bar.early, off_last + 1 - (bar.length - bar.early)
     before, places = np.roll(off_last, tempos), np.arange(len(bar.first)) * tempos
     ways = np.empty((len(bar.first) // tempos, tempos, tempos))
-    came_from = np.empty((len(activations), len(bar.first)), np.int16)  # the tempo that a row was entered from
+    came_from = np.empty(
+        (len(activations), len(bar.first)), np.min_scalar_type(tempos)
+    )  # the tempo that a row was entered from
     for t in range(len(activations)):
         np.add(off[before].reshape(-1, 1, tempos), bar.change, out=ways)
         best = ways.argmax(axis=2).ravel()

@@ -7,7 +7,6 @@ on onsets about that far apart (Ellis, 2007). librosa does the same, but brings 
 import numpy as np
 
 from djnet.constants import HOPS_PER_SECOND
-from djnet.features import log_mel
 
 _SLOWEST_BPM, _FASTEST_BPM, _LIKELIEST_BPM = 55.0, 215.0, 120.0
 _TIGHTNESS = 100.0  # how much a beat at another distance than the tempo's costs
@@ -16,12 +15,12 @@ _FEWEST = 8
 _STEADY = 0.1  # of the onsets' energy repeats at the tempo's lag; less is no beat
 
 
-def track(samples: np.ndarray, bpm: float | None = None, meter: int = 4) -> tuple[np.ndarray, np.ndarray]:
-    """Beats of mono samples at 22,050 Hz: float32 [N] -> float [K, 2] (seconds, position in the bar) and strengths [K].
+def track(mel: np.ndarray, bpm: float | None = None, meter: int = 4) -> tuple[np.ndarray, np.ndarray]:
+    """Beats of music by its log-mel: [T, 128] -> float [K, 2] (seconds, position in the bar) and strengths [K].
 
     Both are empty where no tempo is found, nor given.
     """
-    rises = np.maximum(np.diff(log_mel(samples), axis=0, prepend=0), 0)
+    rises = np.maximum(np.diff(mel.astype(np.float32), axis=0, prepend=0), 0)
     rises[0] = 0
     onsets = rises.mean(axis=1)
     period = 60 * HOPS_PER_SECOND / bpm if bpm else _period(onsets)

@@ -19,10 +19,12 @@ from djnet.downbeats.madmom import downbeat_networks, downbeat_processor, madmom
 
 SAMPLE_RATE_HZ = 44_100
 FRAMES_PER_SECOND = 100
-_HOP_SAMPLES = SAMPLE_RATE_HZ // FRAMES_PER_SECOND
+HOP_SAMPLES = SAMPLE_RATE_HZ // FRAMES_PER_SECOND
+CONTEXT_HOPS = 16  # on each side of a frame, that the front end looks at
 _BLOCK_FRAMES = 64
 _NETWORKS = 8
 _UNITS = 25  # of a layer, in each direction
+_FRAME_BYTES, _LAYER_BYTES = _NETWORKS * 2 * _UNITS * 4, 64 << 20  # of a layer's outputs: of a frame, and at most
 
 
 @dataclass(frozen=True)
@@ -43,8 +45,13 @@ class _Layer:
 
     weights: np.ndarray  # float32 [2, 8, inputs, 4 * 25]
     bias: np.ndarray  # float32 [2, 8, 1, 4 * 25]
-    recurrent: np.ndarray  # [16, 25, 4 * 25]
-    peepholes: np.ndarray  # [3, 16, 25]: input, forget, output gate
+    recurrent: np.ndarray  # [2, 8, 25, 4 * 25]
+    peepholes: np.ndarray  # [3, 2, 8, 25]: input, forget, output gate
+
+    def of(self, networks: slice) -> "_Layer":
+        """The same layer of some of the networks."""
+        weights, bias, recurrent = (values[:, networks] for values in (self.weights, self.bias, self.recurrent))
+        return _Layer(weights, bias, recurrent, self.peepholes[:, :, networks])
 
 
 @dataclass(frozen=True)
@@ -73,43 +80,55 @@ def front_end(samples: np.ndarray) -> np.ndarray:
 
 
 def run_network(features: np.ndarray) -> np.ndarray:
-    """Mean output of the eight networks: float32 [T, 314] -> float32 [T, 2]."""
+    """Mean output of the eight networks: float32 [T, 314] -> float32 [T, 2].
+
+    They go through the whole of the music in both directions, and remember much of it: a song in pieces of a minute,
+    with ten seconds around each, would come out by up to 0.2 differently. So long music has fewer networks at once.
+    """
     networks = _networks()
-    frames = np.broadcast_to(features, (_NETWORKS, *features.shape))
-    for layer in networks.layers:
-        frames = _lstm(frames, layer)
     outputs = np.zeros((len(features), 3), np.float32)
-    for inputs, weights, bias in zip(frames, networks.weights, networks.bias, strict=True):
-        outputs += scipy.special.softmax(inputs @ weights + bias, axis=1)
+    turns = min(_NETWORKS, -(-len(features) * _FRAME_BYTES // _LAYER_BYTES))
+    at_once = -(-_NETWORKS // max(1, turns))
+    for first in range(0, _NETWORKS, at_once):
+        some = slice(first, first + at_once)
+        frames = np.broadcast_to(features, (len(networks.weights[some]), *features.shape))
+        for layer in networks.layers:
+            frames = _lstm(frames, layer.of(some))
+        for inputs, weights, bias in zip(frames, networks.weights[some], networks.bias[some], strict=True):
+            outputs += scipy.special.softmax(inputs @ weights + bias, axis=1)
     return outputs[:, 1:] / _NETWORKS
 
 
 def _lstm(inputs: np.ndarray, layer: _Layer) -> np.ndarray:
-    """A layer of all networks, in both directions at once: float32 [8, T, inputs] -> float32 [8, T, 50], doubled.
+    """A layer of n networks, in both directions at once: float32 [n, T, inputs] -> float32 [n, T, 50], doubled.
 
     In blocks of frames, so that a frame takes a few kilobytes of memory.
     """
-    count = inputs.shape[1]
-    outputs = np.empty((_NETWORKS, count, 2, _UNITS), np.float32)
-    hidden, state = np.zeros((2, 2 * _NETWORKS, _UNITS))
+    networks, count, _ = inputs.shape
+    outputs = np.empty((networks, count, 2, _UNITS), np.float32)
+    recurrent = layer.recurrent.reshape(2 * networks, _UNITS, 4 * _UNITS)
+    peepholes = layer.peepholes.reshape(3, 2 * networks, _UNITS)
+    hidden, state = np.zeros((2, 2 * networks, _UNITS))
     for first in range(0, count, _BLOCK_FRAMES):
         last = min(first + _BLOCK_FRAMES, count)
-        gates = np.empty((last - first, 4, 2, _NETWORKS, _UNITS))
+        gates = np.empty((last - first, 4, 2, networks, _UNITS))
         blocks = inputs[:, first:last], inputs[:, count - last : count - first]
         for direction, block in enumerate(blocks):
-            given = (block @ layer.weights[direction] + layer.bias[direction]).reshape(_NETWORKS, -1, 4, _UNITS)
+            given = (block @ layer.weights[direction] + layer.bias[direction]).reshape(networks, -1, 4, _UNITS)
             gates[:, :, direction] = given[:, :: 1 - 2 * direction].transpose(1, 2, 0, 3)
-        block = _recur(gates.reshape(-1, 4, 2 * _NETWORKS, _UNITS), hidden, state, layer)
-        forward, backward = block.reshape(-1, 2, _NETWORKS, _UNITS).transpose(1, 2, 0, 3)
+        block = _recur(gates.reshape(-1, 4, 2 * networks, _UNITS), hidden, state, recurrent, peepholes)
+        forward, backward = block.reshape(-1, 2, networks, _UNITS).transpose(1, 2, 0, 3)
         outputs[:, first:last, 0], outputs[:, count - last : count - first, 1] = forward, backward[:, ::-1]
         hidden = block[-1]
-    return outputs.reshape(_NETWORKS, count, 2 * _UNITS)
+    return outputs.reshape(networks, count, 2 * _UNITS)
 
 
-def _recur(given: np.ndarray, hidden: np.ndarray, state: np.ndarray, layer: _Layer) -> np.ndarray:
-    """LSTM units with peepholes, frame by frame: inputs of the gates [T, 4, 16, 25] -> doubled outputs [T, 16, 25].
+def _recur(
+    given: np.ndarray, hidden: np.ndarray, state: np.ndarray, recurrent: np.ndarray, peepholes: np.ndarray
+) -> np.ndarray:
+    """LSTM units with peepholes, frame by frame: inputs of the gates [T, 4, L, 25] -> doubled outputs [T, L, 25].
 
-    `hidden` [16, 25] is the output of the frame before, doubled; `state` [16, 25] is changed in place. The sigmoid of a
+    `hidden` [L, 25] is the output of the frame before, doubled; `state` [L, 25] is changed in place. The sigmoid of a
     gate is half of 1 + tanh(x / 2); the weights hold half of x already.
     """
     outputs = np.empty((len(given), *hidden.shape))
@@ -118,9 +137,9 @@ def _recur(given: np.ndarray, hidden: np.ndarray, state: np.ndarray, layer: _Lay
     (enter, keep, cell, leave), both, first_three = gates, gates[:2], gates[:3]
     seen = np.empty_like(both)
     for gates_given, output in zip(given, outputs, strict=True):
-        np.matmul(hidden[:, None], layer.recurrent, out=product)
+        np.matmul(hidden[:, None], recurrent, out=product)
         np.add(by_gate, gates_given, out=gates)
-        np.multiply(layer.peepholes[:2], state, out=seen)
+        np.multiply(peepholes[:2], state, out=seen)
         np.add(both, seen, out=both)
         np.tanh(first_three, out=first_three)
         np.add(both, 1.0, out=both)
@@ -128,7 +147,7 @@ def _recur(given: np.ndarray, hidden: np.ndarray, state: np.ndarray, layer: _Lay
         np.multiply(state, keep, out=state)
         np.add(state, cell, out=state)
         np.multiply(state, 0.5, out=state)
-        np.multiply(layer.peepholes[2], state, out=enter)
+        np.multiply(peepholes[2], state, out=enter)
         np.add(leave, enter, out=leave)
         np.tanh(leave, out=leave)
         np.add(leave, 1.0, out=leave)
@@ -140,10 +159,10 @@ def _recur(given: np.ndarray, hidden: np.ndarray, state: np.ndarray, layer: _Lay
 def _filtered(samples: np.ndarray, resolution: _Resolution) -> np.ndarray:
     """Log magnitudes of windows centred on every hundredth of a second: [N] -> [T, bands]."""
     size = len(resolution.window)
-    frames = -(-len(samples) // _HOP_SAMPLES)
-    padded = np.zeros(frames * _HOP_SAMPLES + size, np.float32)
+    frames = -(-len(samples) // HOP_SAMPLES)
+    padded = np.zeros(frames * HOP_SAMPLES + size, np.float32)
     padded[size // 2 :][: len(samples)] = samples
-    windows = np.lib.stride_tricks.sliding_window_view(padded, size)[::_HOP_SAMPLES]
+    windows = np.lib.stride_tricks.sliding_window_view(padded, size)[::HOP_SAMPLES]
     bins, bands = resolution.filters.shape
     result = np.empty((frames, bands), np.float32)
     block = np.zeros((_BLOCK_FRAMES, size), np.float32)
@@ -168,7 +187,7 @@ def _resolutions() -> list[_Resolution]:
         frames, _, filtered, _, difference = branch.processors
         window = np.hanning(int(frames.frame_size))
         back = madmom("audio.spectrogram")._diff_frames(
-            difference.diff_ratio, hop_size=_HOP_SAMPLES, frame_size=len(window), window=window
+            difference.diff_ratio, hop_size=HOP_SAMPLES, frame_size=len(window), window=window
         )
         filters = np.asarray(filtered.filterbank, np.float32)
         used = np.flatnonzero(filters.any(axis=1))[-1] + 1
@@ -204,6 +223,6 @@ def _layer(layers: Sequence[Any], doubled: bool) -> _Layer:
     return _Layer(
         weights.reshape(2, _NETWORKS, *weights.shape[1:]).astype(np.float32),
         bias.reshape(2, _NETWORKS, *bias.shape[1:]).astype(np.float32),
-        gates("recurrent_weights") / 2,
-        np.array(peepholes, float) / 2,
+        gates("recurrent_weights").reshape(2, _NETWORKS, _UNITS, -1) / 2,
+        np.array(peepholes, float).reshape(3, 2, _NETWORKS, _UNITS) / 2,
     )

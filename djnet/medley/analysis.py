@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import joblib
 import numpy as np
@@ -16,7 +17,7 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from tqdm import tqdm
 
 from djnet import audio
-from djnet.constants import SAMPLE_RATE_HZ, SILENCE, WINDOW_SAMPLES
+from djnet.constants import HOP_SAMPLES, SAMPLE_RATE_HZ, SILENCE, WINDOW_HOPS
 from djnet.corpora import Skipped
 from djnet.downbeats import decoder, fallback, network, tracker
 from djnet.downbeats.madmom import MadmomMissingError, madmom
@@ -24,17 +25,19 @@ from djnet.errors import UserError, shown
 from djnet.features import log_mel
 from djnet.files import digest_json, read_array, remove_partial, whole_file, write_array
 from djnet.medley import tempo, voices
-from djnet.medley.key import best_fit, chroma_of
-from djnet.medley.loudness import loudness_of
+from djnet.medley.key import CHROMA_HOP, best_fit, chroma_of
+from djnet.medley.loudness import in_blocks, integrated, power_stream
+from djnet.medley.piecewise import Function, Piecewise
 from djnet.processes import end_with
-from djnet.records import FEATURES, dequantised, quantised
+from djnet.records import FEATURES, FULL_SCALE, dequantised, quantised
 
-VERSION = 7  # of the cached files
+VERSION = 8  # of the cached files
 _ARRAYS = ("beats", "strengths", "mel", "chroma", "voices", "activations")
 _OWN = ("path", "samples", "gain", "transpose", "never", "called")  # is not kept in the cache's facts
 _FEWEST_BARS = 5  # clear ones, of a song whose bars are used
 _SHORTEST_SECONDS = 4.0
 _LONGEST_SECONDS = 3600.0
+_PIECE_SECONDS = 60.0  # of a song, that are computed at once
 _MONO_TO_STEREO_LU = 3.01  # what a mono recording gains when both loudspeakers play it
 _NEAR = 1.1  # how far beats may be from a tempo that somebody gave, as a ratio
 # A song in 4/4 whose beats have three parts can be read as 3/4 at 3/2 or 3 times its tempo. In log likelihood a minute,
@@ -177,51 +180,80 @@ def _analysed(path: str, folder: Path) -> Song | str:
         return f"has {probe.seconds:.1f} s; a medley needs {_SHORTEST_SECONDS:g} s of a song."
     if probe.seconds > _LONGEST_SECONDS:
         return f"has {probe.seconds / 60:.0f} minutes, {_LONGEST_SECONDS / 60:g} are the most; cut a piece out of it."
-    samples, fine, coarse = audio.load_at(path, 0.0, None, (SAMPLE_RATE_HZ, tracker.ANALYSIS_RATE_HZ, voices.RATE_HZ))
-    if len(samples) < WINDOW_SAMPLES or samples.std() < SILENCE:
-        return "is silent."
-    song = _measure(path, probe, samples, fine, coarse)
+    song = _measure(path, probe)
     with contextlib.suppress(OSError):  # a full disk: the song plays, and is analysed again the next time
-        _keep(song, cached)
+        song = replace(song, samples=_keep(song, cached))
     return song
 
 
-def _keep(song: Song, cached: Path) -> None:
-    """Write a song to the cache."""
+def _keep(song: Song, cached: Path) -> np.ndarray:
+    """Write a song to the cache: -> its samples as they lie there."""
     facts = {name: value for name, value in asdict(song).items() if name not in (*_OWN, *_ARRAYS)}
     write_array(cached.with_suffix(".npy"), song.samples)
     with whole_file(cached) as partial, open(partial, "wb") as file:
         np.savez(file, facts=np.array(json.dumps(facts)), **{name: getattr(song, name) for name in _ARRAYS})
+    return np.load(cached.with_suffix(".npy"), mmap_mode="r")
 
 
-def _measure(path: str, probe: audio.Probe, samples: np.ndarray, fine: np.ndarray, coarse: np.ndarray) -> Song:
-    """Analyse samples [N] at 22,050 Hz, and the same at the sample rates of the tracker and of `voices`."""
-    stored, scale = quantised(samples)
-    chroma = chroma_of(samples, SAMPLE_RATE_HZ)
-    activations = np.zeros((0, 2), np.float32)
+def _measure(path: str, probe: audio.Probe) -> Song:
+    """Analyse a file while it is decoded."""
+    streams = _streams()
+    rates = sorted({rate for rate, _ in streams.values()})
+    for blocks in audio.blocks_at(path, 0.0, None, rates):
+        for rate, stream in streams.values():
+            stream.add(blocks[rates.index(rate)])
+    samples, scale = quantised(streams.pop("samples")[1].end())
+    seconds = np.array_split(samples, 1 + len(samples) // SAMPLE_RATE_HZ)
+    if max(second.std() for second in seconds) * scale < SILENCE * FULL_SCALE:
+        raise audio.AudioError(path, "is silent.")
+    rows = {name: stream.end() for name, (_, stream) in streams.items()}
+    loudness = integrated(in_blocks(rows.pop("power")))
     readings: list[list[float]] = []
-    if has_tracker():
-        activations = tracker.activations(fine, tracker.ANALYSIS_RATE_HZ)
-        beats, strengths, readings = _followed(activations, decoder.BEATS_PER_BAR)
+    if "activations" in rows:
+        rows["activations"] = network.run_network(rows["activations"])
+        beats, strengths, readings = _followed(rows["activations"], decoder.BEATS_PER_BAR)
     else:
-        beats, strengths = fallback.track(samples)
+        beats, strengths = fallback.track(rows["mel"])
+    half: dict[str, Any] = {name: values.astype(np.float16) for name, values in rows.items()}
     return Song(
         path=path,
         content=probe.content,
         sound=probe.sound,
         seconds=len(samples) / SAMPLE_RATE_HZ,
-        key=best_fit(chroma.mean(axis=0)),
-        loudness=loudness_of(fine[:, None], tracker.ANALYSIS_RATE_HZ) + _MONO_TO_STEREO_LU,
+        key=best_fit(rows["chroma"].mean(axis=0)),
+        loudness=loudness + _MONO_TO_STEREO_LU,
         beats=tempo.smoothed(beats),
         strengths=strengths,
-        mel=log_mel(samples).astype(np.float16),
-        chroma=chroma.astype(np.float16),
-        samples=stored,
+        samples=samples,
         scale=scale,
-        voices=(voices.voices_of(coarse) if voices.is_installed() else np.zeros(0)).astype(np.float16),
-        activations=activations.astype(np.float16),
         readings=readings,
+        **half,
     )
+
+
+def _streams() -> dict[str, tuple[int, Piecewise]]:
+    """What is computed of a song's samples, by its name: at which sample rate, and how."""
+
+    def stream(function: Function, rate: int, hop: int, context: int) -> tuple[int, Piecewise]:
+        return rate, Piecewise(function, hop, round(_PIECE_SECONDS * rate / hop), context)
+
+    fine = tracker.ANALYSIS_RATE_HZ
+    chroma = functools.partial(chroma_of, rate=SAMPLE_RATE_HZ)
+    streams = {
+        "samples": stream(lambda samples: samples, SAMPLE_RATE_HZ, 1, 0),
+        "mel": stream(_half_log_mel, SAMPLE_RATE_HZ, HOP_SAMPLES, WINDOW_HOPS),
+        "chroma": stream(chroma, SAMPLE_RATE_HZ, CHROMA_HOP, 1),
+        "power": (fine, power_stream(fine)),
+    }
+    if has_tracker():
+        streams["activations"] = stream(network.front_end, fine, network.HOP_SAMPLES, network.CONTEXT_HOPS)
+    if voices.is_installed():
+        streams["voices"] = stream(voices.voices_of, voices.RATE_HZ, voices.HOP_SAMPLES, voices.CONTEXT_HOPS)
+    return streams
+
+
+def _half_log_mel(samples: np.ndarray) -> np.ndarray:
+    return log_mel(samples).astype(np.float16)
 
 
 def _followed(
@@ -265,5 +297,5 @@ def corrected(
         meters = decoder.BEATS_PER_BAR if meter is None else (meter,)
         beats, strengths, _ = _followed(song.activations.astype(np.float32), meters, bpm)
     else:
-        beats, strengths = fallback.track(song.waveform(0.0, song.seconds), bpm, meter or 4)
+        beats, strengths = fallback.track(song.mel, bpm, meter or 4)
     return replace(song, beats=tempo.smoothed(beats), strengths=strengths)

@@ -6,6 +6,7 @@ than needed. All gains are solved for together, because a clip that gives way at
 """
 
 import functools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,11 +14,13 @@ import numpy as np
 import scipy.signal
 
 from djnet.audio.sample_file import Samples
+from djnet.medley.piecewise import Piecewise
 
 _BLOCK_SECONDS, _BLOCK_STEP_SECONDS = 0.4, 0.1  # of ITU-R BS.1770
 _OFFSET_LU = -0.691
 _ABSOLUTE_GATE_LUFS, _RELATIVE_GATE_LU = -70.0, 10.0
-_PIECE_STEPS = 100  # that are filtered at once
+_PIECE_FRAMES = 1 << 19
+_PIECE_STEPS, _SETTLING_STEPS = 100, 10  # that are filtered at once, and around them: a filter rings a while
 
 _EDGE_SECONDS = 6.0  # before and after a join, where loudness is compared
 _SHORTEST_EDGE_SECONDS = 1.0
@@ -40,22 +43,35 @@ def blocks_of(samples: Samples, rate: int) -> tuple[np.ndarray, np.ndarray]:
 
     No blocks for silence. Computed in pieces, so that a long mix takes no more memory than a short one.
     """
-    step, overlap = round(_BLOCK_STEP_SECONDS * rate), round(_BLOCK_SECONDS / _BLOCK_STEP_SECONDS)
-    filters = _weighting(rate)
-    state = np.zeros((len(filters), 2, samples.shape[1]))
-    powers = [np.zeros(0)]
-    for first in range(0, len(samples) // step * step, _PIECE_STEPS * step):
-        piece = samples[first : first + _PIECE_STEPS * step].astype(np.float64)
-        piece, state = scipy.signal.sosfilt(filters, piece, axis=0, zi=state)
-        piece = piece[: len(piece) // step * step].reshape(-1, step * piece.shape[1])
-        powers.append(np.einsum("ij,ij->i", piece, piece) / step)
-    power = np.concatenate(powers)
-    if len(power) < overlap or not power.any():
-        return np.zeros(0), np.zeros(0)
-    means = np.lib.stride_tricks.sliding_window_view(power, overlap).mean(axis=1)
-    with np.errstate(divide="ignore"):
-        blocks = _OFFSET_LU + 10 * np.log10(means)
+    stream = power_stream(rate)
+    for first in range(0, max(1, len(samples)), _PIECE_FRAMES):
+        stream.add(samples[first : first + _PIECE_FRAMES])
+    blocks = in_blocks(stream.end())
     return np.arange(len(blocks)) * _BLOCK_STEP_SECONDS + _BLOCK_SECONDS / 2, blocks
+
+
+def power_stream(rate: int) -> Piecewise:
+    """Weighted power of every 0.1 s, of samples [n, C] or [n] that are added block by block: -> [P]."""
+    step = round(_BLOCK_STEP_SECONDS * rate)
+
+    def powers(samples: np.ndarray) -> np.ndarray:
+        steps = len(samples) // step
+        if not steps:
+            return np.zeros(0)
+        weighted = scipy.signal.sosfilt(_weighting(rate), samples[: steps * step].astype(np.float64), axis=0)
+        weighted = weighted.reshape(steps, step * math.prod(samples.shape[1:]))
+        return np.einsum("ij,ij->i", weighted, weighted) / step
+
+    return Piecewise(powers, step, _PIECE_STEPS, _SETTLING_STEPS)
+
+
+def in_blocks(power: np.ndarray) -> np.ndarray:
+    """Powers of every 0.1 s -> loudness of blocks of 0.4 s; no blocks for silence: [P] -> LUFS [B]."""
+    overlap = round(_BLOCK_SECONDS / _BLOCK_STEP_SECONDS)
+    if len(power) < overlap or not power.any():
+        return np.zeros(0)
+    with np.errstate(divide="ignore"):
+        return _OFFSET_LU + 10 * np.log10(np.lib.stride_tricks.sliding_window_view(power, overlap).mean(axis=1))
 
 
 @functools.cache

@@ -16,8 +16,7 @@ from djnet.features import mel_filters
 
 RATE_HZ = 16_000
 HOP_SAMPLES = 62 * 256  # from one value of the curve to the next, 0.99 s
-_PIECE_HOPS = 60
-_CONTEXT_HOPS = 3  # on each side, that a value depends on
+CONTEXT_HOPS = 3  # on each side, that a value depends on
 _WINDOW, _MEL_HOP, _MEL_BINS = 512, 256, 96
 _AROUND_FRAMES = 93  # on each side, that are pooled: 3 s in all
 _BLOCK_FRAMES = 32
@@ -31,21 +30,7 @@ def is_installed() -> bool:
 
 
 def voices_of(samples: np.ndarray) -> np.ndarray:
-    """How likely somebody sings, about once a second: float32 [N] at 16,000 Hz -> float32 [1 + N // 15,872].
-
-    Computed a minute at a time, so that a long song takes no more memory than a short one.
-    """
-    count = 1 + len(samples) // HOP_SAMPLES
-    curve = np.empty(count, np.float32)
-    for first in range(0, count, _PIECE_HOPS):
-        begin, last = max(0, first - _CONTEXT_HOPS), min(count, first + _PIECE_HOPS)
-        piece = samples[begin * HOP_SAMPLES : (last + _CONTEXT_HOPS) * HOP_SAMPLES]
-        curve[first:last] = _curve(piece)[first - begin :][: last - first]
-    return curve
-
-
-def _curve(samples: np.ndarray) -> np.ndarray:
-    """The same of a piece at once."""
+    """How likely somebody sings, about once a second: float32 [N] at 16,000 Hz -> float32 [1 + N // 15,872]."""
     frames = _features(_log_mel(samples))
     weights = _weights()
     pooled = []

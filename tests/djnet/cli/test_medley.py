@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from djnet import audio
 from djnet.annotations import read_sections
 from djnet.cli import main, medley, options
 from djnet.constants import SAMPLE_RATE_HZ
@@ -21,8 +22,9 @@ from djnet.medley.transitions import RATE_HZ
 from djnet.records import quantised
 
 
-def known_song(path, probe, samples, fine, coarse) -> Song:
+def known_song(path, probe) -> Song:
     """A song whose beats stand beside it, or which has none; in place of the tracker."""
+    samples, fine = audio.load_at(path, 0.0, None, (SAMPLE_RATE_HZ, RATE_HZ))
     file = Path(path).with_name(Path(path).stem + ".beats.csv")
     beats = np.loadtxt(file, delimiter=",", skiprows=1) if file.exists() else np.zeros((0, 2))
     loudness = loudness_of(fine[:, None], RATE_HZ)

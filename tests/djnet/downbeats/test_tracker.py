@@ -96,18 +96,27 @@ def test_noise_and_a_free_tempo_do_not_crash(rng):
         assert len(beats) >= 10 or downbeats.why_sparse(samples, RATE, beats)
 
 
-def test_a_long_track_takes_memory_by_the_frame():
-    """Half an hour: no array may hold all networks' inputs at once."""
+@pytest.mark.parametrize(("least_turns", "most_bytes"), [(1, 4_000), (4, 1_800)])
+def test_a_long_track_takes_memory_by_the_frame(least_turns, most_bytes, monkeypatch):
+    """Bytes a frame. No array may hold all networks' inputs at once; of long music, few networks run at once."""
     import tracemalloc
 
     samples = np.zeros(30 * RATE, np.float32)
     features = network.front_end(samples)
     network.run_network(features[:100])  # loads the weights
+    monkeypatch.setattr(network, "_LAYER_BYTES", len(features) * network._FRAME_BYTES // least_turns)
     tracemalloc.start()
     network.run_network(features)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak / len(features) < 4_000  # bytes a frame: 0.7 GB for half an hour
+    assert peak / len(features) < most_bytes
+
+
+def test_networks_that_take_turns_say_the_same(rng, monkeypatch):
+    features = rng.random((50, 314)).astype(np.float32)
+    together = network.run_network(features)
+    monkeypatch.setattr(network, "_LAYER_BYTES", len(features) * network._FRAME_BYTES // 3)
+    assert np.array_equal(network.run_network(features), together)
 
 
 def test_stereo_is_refused():

@@ -1,15 +1,20 @@
 import shutil
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from djnet import audio
+from djnet.constants import SAMPLE_RATE_HZ
+from djnet.downbeats import network, tracker
 from djnet.errors import UserError
 from djnet.features import log_mel
-from djnet.medley import analysis, tempo
+from djnet.medley import analysis, key, tempo, voices
+from djnet.medley.loudness import loudness_of
 
 
 def test_a_song_is_analysed_once_and_known_by_its_content(songs, tmp_path, monkeypatch):
@@ -28,6 +33,49 @@ def test_a_song_is_analysed_once_and_known_by_its_content(songs, tmp_path, monke
     (again,), _ = analysis.analyse([str(moved)], tmp_path, workers=1)
     assert again.name == "other name" and again.bpm == song.bpm
     np.testing.assert_array_equal(again.beats, song.beats)
+
+
+def test_a_song_that_is_analysed_while_it_is_decoded_is_that_of_all_samples_at_once(songs, monkeypatch):
+    """In many pieces, and with three networks at once: to the bit, but for filters that settle and matrix products."""
+    path = songs.tracks[1].path
+    rates = (SAMPLE_RATE_HZ, tracker.ANALYSIS_RATE_HZ, voices.RATE_HZ)
+    samples, fine, coarse = audio.load_at(path, 0.0, 30.0, rates)
+    whole = tracker.activations(fine, tracker.ANALYSIS_RATE_HZ)
+    decode = audio.blocks_at
+    monkeypatch.setattr(audio, "blocks_at", lambda path, start, seconds, rates: decode(path, start, 30.0, rates))
+    monkeypatch.setattr(analysis, "_PIECE_SECONDS", 7.0)
+    monkeypatch.setattr(network, "_LAYER_BYTES", 3000 * network._FRAME_BYTES // 3)
+    song = analysis._measure(path, audio.probe(path))
+    assert song.seconds == pytest.approx(30.0, abs=0.01)
+    assert np.array_equal(song.mel, log_mel(samples).astype(np.float16))
+    np.testing.assert_allclose(song.waveform(0.0, 30.0), samples, atol=2e-5)
+    np.testing.assert_allclose(song.chroma, key.chroma_of(samples, SAMPLE_RATE_HZ), atol=1e-3)
+    np.testing.assert_allclose(song.voices, voices.voices_of(coarse), atol=0.01)
+    np.testing.assert_allclose(song.activations, whole, atol=1e-3)
+    assert np.array_equal(song.beats, tempo.smoothed(analysis._followed(whole, (3, 4))[0]))
+    stereo = loudness_of(np.repeat(fine[:, None], 2, axis=1), tracker.ANALYSIS_RATE_HZ)
+    assert song.loudness == pytest.approx(stereo, abs=0.01)
+
+
+def test_a_song_takes_little_more_memory_than_its_samples(write_tone, tmp_path, monkeypatch):
+    """Five minutes, without the tracker: of the samples at three rates only those at one are kept, until stored."""
+    monkeypatch.setattr(analysis, "_PIECE_SECONDS", 10.0)
+    monkeypatch.setattr(analysis, "has_tracker", lambda: False)
+    monkeypatch.setattr(analysis.fallback, "track", lambda mel: (np.zeros((0, 2)), np.zeros(0)))
+    monkeypatch.setattr(voices, "voices_of", lambda samples: np.zeros(1 + len(samples) // voices.HOP_SAMPLES))
+    path = write_tone(tmp_path / "x.wav", seconds=300.0)
+    probe = audio.probe(path)
+    tracemalloc.start()
+    song = analysis._measure(str(path), probe)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 5 * song.samples.nbytes
+
+
+def test_silence_is_no_song(write_tone, tmp_path):
+    soundfile.write(tmp_path / "silent.wav", np.full(10 * SAMPLE_RATE_HZ, 0.5), SAMPLE_RATE_HZ)
+    _, (skipped,) = analysis.analyse([str(tmp_path / "silent.wav")], tmp_path, workers=1)
+    assert skipped.reason == "is silent."
 
 
 def test_files_that_are_no_songs_are_left_out_with_a_reason(songs, tmp_path, write_tone):
@@ -62,7 +110,7 @@ def test_whatever_goes_wrong_with_one_song_leaves_that_song_out(songs, tmp_path,
 def test_a_song_of_hours_is_left_out_before_it_fills_the_memory(songs, tmp_path, monkeypatch):
     probe = audio.probe(songs.tracks[0].path)
     monkeypatch.setattr(audio, "probe", lambda path: replace(probe, seconds=36_000.0))
-    monkeypatch.setattr(audio, "load_at", lambda *_: pytest.fail("it was read"))
+    monkeypatch.setattr(audio, "blocks_at", lambda *_: pytest.fail("it was read"))
     _, (skipped,) = analysis.analyse([songs.tracks[0].path], tmp_path, workers=1)
     assert skipped.reason == "has 600 minutes, 60 are the most; cut a piece out of it."
 
