@@ -207,6 +207,7 @@ def test_a_medley_by_keyboard_alone_in_the_dark(open_studio, watched, music, tmp
         played = watched(f"{where}files/by%20keys.html")  # the page beside it, as the studio serves it
         played.click("[data-medley=play]")
         await_sound(played, "[data-medley=audio]")
+        page.close()  # before its server
     _is_what_the_command_line_renders(tmp_path, "by keys.flac")
 
 
@@ -324,6 +325,7 @@ def test_a_damaged_project_is_said_until_the_message_is_closed(open_studio, watc
         _await_message(page, "It is kept as project.damaged.json; this is a new project.")
         page.click("#message button")
         page.wait_for_selector("#message", state="hidden")
+        page.close()  # before its server
 
 
 def test_a_disk_that_is_full_is_one_sentence_and_leaves_nothing_half(made, watched, tmp_path, monkeypatch):
