@@ -7,6 +7,7 @@ import pytest
 from djnet.cli import puzzle
 from experiments import listening
 from tests.browser import Finger, await_sound, serious_faults
+from tests.firefox import firefox
 from tests.make_report import TITLE
 
 
@@ -112,6 +113,26 @@ def test_pages_have_no_serious_barriers(which, scheme, watched, request):
         if page.locator(opened).count():
             page.click(opened)
     assert serious_faults(page) == []
+
+
+@pytest.mark.verify
+def test_the_pages_in_firefox(report, results_page, puzzle_page, tmp_path):
+    with firefox(tmp_path) as page:
+        page.goto(puzzle_page.as_uri())
+        truth = page.evaluate("() => djnet.page.play.find((one) => one.cut === 'downbeat').truth")
+        for piece in reversed(truth):
+            page.press(f'.card[data-piece="{piece}"] .listen', "Home")
+        page.click('[data-game="check"]')
+        page.wait("() => document.querySelector('[data-game=verdict]').textContent.startsWith('Right, every join!')")
+        page.goto(report.as_uri())
+        page.drag('.card[data-piece="0"]', '.card[data-piece="1"]')
+        page.wait("() => document.querySelector('.card').dataset.piece === '1'")
+        page.click('[data-game="listen"]')
+        page.wait("() => document.querySelector('#player audio').currentTime > 0")
+        page.goto(results_page.as_uri())
+        page.click("#table-table2 thead button")
+        page.wait("() => document.querySelector('#table-table2 [aria-sort]')")
+        assert page.wrong() == []
 
 
 @pytest.mark.parametrize("which", PAGES)

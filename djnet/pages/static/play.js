@@ -9,7 +9,7 @@
   const size = pick("size"), cut = pick("cut"), list = pick("board"), verdict = pick("verdict"), answer = pick("answer");
   let board = null, puzzle = null, begun = null, revealed = false, shareText = "";
   const LEVELS = {
-    fixed: "Level 1: equal pieces", downbeat: "Level 2: cut where a bar begins", bar: "Level 3: a bar left out between pieces",
+    fixed: "Level 1: equal pieces", downbeat: "Level 2: cut where a bar begins", bar: "Level 3: a bar left out between",
   };
   const plays = page.play;
 
