@@ -53,8 +53,9 @@ class JoinWindow(keras.layers.Layer):
 class ConvBlock(keras.layers.Layer):
     """Convolution, batch normalisation, ReLU and, if asked for, maximum pooling, over time or over a matrix.
 
-    `rank` 1: [B, T, C] -> [B, T', F]; `rank` 2: [B, T, U, C] -> [B, T', U', F]. Convolutions keep the size ("same"),
-    strides and pooling divide it, rounded up; both count from the first frame, so that padding does not move them.
+    `rank` 1: [B, T, C] -> [B, T', F]; `rank` 2: [B, T, U, C] -> [B, T', U', F], with `filters` of a `size` along each
+    axis. Convolutions keep the size ("same"), `stride` and `pool` divide it, rounded up; both count from the first
+    frame, so that padding does not move them. Without `batch_norm` there is a bias.
     `edges` says what a convolution over time sees beyond a sequence: zeros, or its first and last frame repeated. With
     `pool_edges` "both", blocks that are pooled reach beyond both ends, as far as those of TensorFlow's "SAME" do.
     """
