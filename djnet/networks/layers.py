@@ -123,12 +123,6 @@ class ConvBlock(keras.layers.Layer):
         x = tf.nn.convolution(x, kernel, strides=self.stride, padding="VALID")
         return x, None if valid is None else valid[:, :: self.stride]
 
-    def compute_output_shape(self, shape: tuple[int | None, ...], *_: Any) -> Any:
-        """Sizes divided by stride and pooling, rounded up."""
-        divisor = self.stride * self.pool
-        sizes = [None if size is None else -(-size // divisor) for size in shape[1 : 1 + self.rank]]
-        return (shape[0], *sizes, self.filters), (shape[0], *sizes)
-
     def get_config(self) -> dict[str, Any]:
         """Every argument."""
         names = ("rank", "filters", "size", "stride", "pool", "batch_norm", "edges", "pool_edges")
@@ -242,10 +236,6 @@ class StatisticsPooling(keras.layers.Layer):
                 found.append(variance if self.variance else tf.sqrt(variance + EPSILON))
         return tf.concat(found, axis=-1)
 
-    def compute_output_shape(self, shape: tuple[int | None, ...], *_: Any) -> tuple[int | None, int]:
-        """As many times the channels as there are kinds."""
-        return shape[0], int(shape[-1] or 0) * len(self.kinds)
-
     def get_config(self) -> dict[str, Any]:
         """Every argument."""
         return super().get_config() | {"kinds": list(self.kinds), "variance": self.variance}
@@ -301,10 +291,6 @@ class Classifier(keras.layers.Layer):
         drop, dense, norm = step
         x = dense(drop(x, training=training))
         return x if norm is None else norm(x, training=training)
-
-    def compute_output_shape(self, shape: tuple[int | None, ...]) -> tuple[int | None, int]:
-        """A logit a class."""
-        return shape[0], self.classes
 
     def get_config(self) -> dict[str, Any]:
         """Every argument."""
