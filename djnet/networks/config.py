@@ -52,7 +52,8 @@ class NetworkConfig:
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "NetworkConfig":
         """A configuration from its fields as JSON has them, with lists in place of tuples."""
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+        listed: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in values.items()}
+        return cls(**listed)
 
     @property
     def window_frames(self) -> int:
