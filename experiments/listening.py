@@ -17,9 +17,8 @@ from absl import flags
 
 from djnet.cli import job
 from djnet.errors import UserError
-from djnet.files import whole_file
 from djnet.rng import rng_for
-from experiments import significance
+from experiments import significance, tables
 
 COLUMNS = ["test", "listener", "trial", "a", "b", "choice", "time"]
 PREFERENCES = ["first", "second", "share", "low", "high", "answers", "ties", "listeners"]
@@ -159,8 +158,7 @@ def main(given: Any, *files: str) -> None:
     if not output.parent.is_dir():
         raise UserError(f"{output}: there is no folder {output.parent}.")
     table = pd.concat([preferences(answers), strengths(answers)])
-    with whole_file(output) as partial:
-        table.to_csv(partial, index=False)
+    tables.save(output, table)
     for row in table.itertuples():
         print(
             f"{row.first} rather than {row.second}: {row.share:.3f} [{row.low:.3f}, {row.high:.3f}], "
