@@ -10,7 +10,6 @@ from absl import flags
 from benchmarks.measure import Line
 from djnet.cli import job
 from djnet.errors import UserError
-from djnet.files import whole_file
 
 BENCHMARKS = ("preprocessing", "downbeats", "training", "ordering", "medley", "memory")
 
@@ -38,6 +37,7 @@ def main(given: Any, *names: str) -> None:
 
 def keep(table: Path, name: str, lines: list[Line]) -> None:
     """Put the lines of a benchmark into the table, in place of its older ones."""
+    from experiments import tables
     from experiments.checkpoints import commit
 
     rows = pd.DataFrame(lines).assign(measured=[f"{line.measured:.3g}" for line in lines], commit=commit())
@@ -46,8 +46,7 @@ def keep(table: Path, name: str, lines: list[Line]) -> None:
         old = pd.read_csv(table, dtype=str, keep_default_na=False)
         rows = pd.concat([old[old.benchmark != name], rows])
     rows = rows.sort_values("benchmark", key=lambda column: column.map(BENCHMARKS.index), kind="stable")
-    with whole_file(table) as partial:
-        rows.to_csv(partial, index=False)
+    tables.save(table, rows)
 
 
 if __name__ == "__main__":

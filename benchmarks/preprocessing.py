@@ -18,6 +18,7 @@ from djnet.pairs import pairs_of
 from djnet.records import SPLITS, Manifest
 from preprocessing.build import build
 from preprocessing.clips import Settings
+from preprocessing.cluster import engine_for
 
 
 def lines() -> Iterator[Line]:
@@ -62,11 +63,12 @@ def _librosa_mel(path: str) -> np.ndarray:
 
 def _records(corpus: Corpus, folder: Path) -> Iterator[Line]:
     """Writing records with one and with two workers, and reading them."""
-    build(Corpus(corpus.name, corpus.tracks[:4]), folder / "warm", Settings(), folder / "cache", workers=2)
-    one, two = (
-        seconds(build, corpus, folder / str(workers), Settings(), folder / f"cache {workers}", workers, repeats=1)
-        for workers in (1, 2)
-    )
+
+    def write(music: Corpus, name: str, workers: int) -> None:
+        build(music, folder / name, Settings(), folder / f"cache {name}", engine=engine_for("local", workers))
+
+    write(Corpus(corpus.name, corpus.tracks[:4]), "warm", 2)
+    one, two = (seconds(write, corpus, str(workers), workers, repeats=1) for workers in (1, 2))
     manifest = Manifest.read(folder / "2")
     rate = f"{sum(map(manifest.clips, SPLITS)) / two:.0f} clips a second"
     yield Line("preprocessing with two workers: times one", one / two, "x", "1.7 or more", rate)

@@ -137,7 +137,7 @@ def _seconds_of_reading_a_step() -> float:
     """
     with tempfile.TemporaryDirectory() as folder:
         songs = synthetic.corpus(60, 0, CACHE)
-        build_records(songs, Path(folder), Settings(downbeats=False), Path(folder), workers=2)
+        build_records(songs, Path(folder), Settings(downbeats=False), Path(folder))
         batches = training_batches(RUN, _Longer.read(folder), 0, full_batches=True)
         return seconds(deque, batches, 0, repeats=5) / sum(1 for _ in batches)
 

@@ -118,7 +118,7 @@ def top_orders(
     before: Collection[tuple[int, int]] = (),
     optional: Collection[int] = (),
 ) -> list[Order]:
-    """The k best orders, best first, of up to 15 pieces; see `best_order` for scores and rules."""
+    """The k best orders, best first, of up to 15 pieces; `first`, `last`, `before`, `optional` as in best_order."""
     scores = validate(scores)
     if len(scores) > EXACT_LIMIT:
         raise ValueError(f"The k best orders are computed for up to {EXACT_LIMIT} pieces, got {len(scores)}.")

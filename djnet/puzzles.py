@@ -136,10 +136,7 @@ def jigsaws(
     """
     clips = (clip for clip in manifest.read_clips(split) if f"{segmentation}/{n}" in clip.segmentations)
     for clip in itertools.islice(clips, limit):
-        if not bar_removed:
-            yield jigsaw(clip, segmentation, n, protocol, gap, window)
-            continue
-        with contextlib.suppress(ValueError):  # a piece of a single bar
+        with contextlib.suppress(ValueError) if bar_removed else contextlib.nullcontext():  # a piece of a single bar
             yield jigsaw(clip, segmentation, n, protocol, gap, window, bar_removed)
 
 

@@ -6,7 +6,7 @@ Jigsaws are compared by global accuracy, the other games by pairwise accuracy, a
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 PROTOCOLS = ("centred", "trimmed")  # the first for which all rows of a claim are there; neither shares samples
 KEPT = 0.9  # of its accuracy at n = 3 that a robust network still has at n = 8; the paper's SEN has 0.959
@@ -33,18 +33,13 @@ class Comparison:
     worse: Value
 
     @property
-    def clear(self) -> bool:
-        """Whether the intervals lie apart, the right way round."""
-        return self.better.low > self.worse.high
-
-    @property
     def behind(self) -> bool:
         """Whether it is not even ahead."""
         return self.better.ours <= self.worse.ours
 
     @property
     def margin(self) -> float:
-        """How far the intervals are apart; negative where they overlap."""
+        """How far the intervals are apart; negative where they overlap, and 0 or less where it is not clear."""
         return self.better.low - self.worse.high
 
 
@@ -53,50 +48,44 @@ class MissingRowError(Exception):
 
 
 @dataclass(frozen=True)
-class Results:
-    """The rows of one protocol, of runs without changes."""
-
-    rows: list[Row]
-
-    def value(self, table: str, game: str, cut: str, n: str, method: str) -> Value:
-        """The result of a row; of several runs the first seed. n is empty for games that have no number of pieces."""
-        wanted = {"table": table, "game": game, "segmentation": cut, "method": method} | ({"n": n} if n else {})
-        rows = [row for row in self.rows if row | wanted == row]
-        if not rows:
-            raise MissingRowError(" ".join(filter(None, [table, game, cut, n and f"n = {n}", method])))
-        row = min(rows, key=lambda row: int(row["seed"] or 0))
-        measure = "global" if game == "jigsaw" else "pairwise"
-        low, high = (float(row[f"{measure}_{edge}"]) for edge in ("low", "high"))
-        paper = float(row[f"paper_{measure}"]) if row[f"paper_{measure}"] else None
-        return Value(method, float(row[measure]), low, high, paper)
-
-
-@dataclass(frozen=True)
 class Claim:
-    """What the paper says, and how it is looked for."""
+    """What the paper says, and how it is looked for: in the rows of one protocol, of runs without changes."""
 
     text: str
-    compare: Callable[[Results], list[Comparison]]
+    compare: Callable[[list[Row]], list[Comparison]]
 
 
-def beats_all(results: Results) -> list[Comparison]:
+def _value(results: list[Row], table: str, game: str, cut: str, method: str, n: str = "") -> Value:
+    """The result of a row, found by its columns; of several runs the first seed. Only jigsaws have an `n`.
+
+    `results` are all rows; `table`, `game`, `cut` (its segmentation), `method` and `n` say which is wanted.
+    """
+    wanted = {"table": table, "game": game, "segmentation": cut, "method": method} | ({"n": n} if n else {})
+    rows = [row for row in results if row | wanted == row]
+    if not rows:
+        raise MissingRowError(" ".join(filter(None, [table, game, cut, n and f"n = {n}", method])))
+    row = min(rows, key=lambda row: int(row["seed"] or 0))
+    measure = "global" if game == "jigsaw" else "pairwise"
+    low, high = (float(row[f"{measure}_{edge}"]) for edge in ("low", "high"))
+    paper = float(row[f"paper_{measure}"]) if row[f"paper_{measure}"] else None
+    return Value(method, float(row[measure]), low, high, paper)
+
+
+def beats_all(results: list[Row]) -> list[Comparison]:
     """SEN and each of the five other networks at n = 3."""
-    sen = results.value("table2", "jigsaw", "fixed", "3", "sen")
-    return [
-        Comparison(sen, results.value("table2", "jigsaw", "fixed", "3", name))
-        for name in ("sn", "ccsn", "cin", "tsn", "opn")
-    ]
+    names = ("sen", "sn", "ccsn", "cin", "tsn", "opn")
+    sen, *others = (_value(results, "table2", "jigsaw", "fixed", name, "3") for name in names)
+    return [Comparison(sen, other) for other in others]
 
 
-def gap_grows(results: Results) -> list[Comparison]:
+def gap_grows(results: list[Row]) -> list[Comparison]:
     """SEN's lead on the better of SN and CIN at n = 8, and at n = 3."""
     return [Comparison(_lead(results, "8"), _lead(results, "3"))]
 
 
-def _lead(results: Results, n: str) -> Value:
+def _lead(results: list[Row], n: str) -> Value:
     """SEN's lead, its interval as of two independent numbers, which is wider than that of the same puzzles."""
-    sen = results.value("table3", "jigsaw", "fixed", n, "sen")
-    others = [results.value("table3", "jigsaw", "fixed", n, name) for name in ("sn", "cin")]
+    sen, *others = (_value(results, "table3", "jigsaw", "fixed", name, n) for name in ("sen", "sn", "cin"))
     rival = max(others, key=lambda value: value.ours)
     lead = sen.ours - rival.ours
     down = ((sen.ours - sen.low) ** 2 + (rival.high - rival.ours) ** 2) ** 0.5
@@ -106,41 +95,38 @@ def _lead(results: Results, n: str) -> Value:
     return Value(f"lead at n = {n}", lead, lead - down, lead + up, paper)
 
 
-def robust(results: Results) -> list[Comparison]:
+def robust(results: list[Row]) -> list[Comparison]:
     """What SEN keeps at n = 8 of its accuracy at n = 3, and nine tenths; and what the better of SN and CIN keeps."""
     sen, *others = (_kept(results, name) for name in ("sen", "sn", "cin"))
     nine_tenths = Value("nine tenths", KEPT, KEPT, KEPT, KEPT)
     return [Comparison(sen, nine_tenths), Comparison(sen, max(others, key=lambda value: value.ours))]
 
 
-def _kept(results: Results, method: str) -> Value:
-    three, eight = (results.value("table3", "jigsaw", "fixed", n, method) for n in ("3", "8"))
+def _kept(results: list[Row], method: str) -> Value:
+    three, eight = (_value(results, "table3", "jigsaw", "fixed", method, n) for n in ("3", "8"))
     paper = eight.paper / three.paper if eight.paper is not None and three.paper else None
     return Value(f"kept by {method}", eight.ours / three.ours, eight.low / three.high, eight.high / three.low, paper)
 
 
-def downbeats_help(game: str) -> Callable[[Results], list[Comparison]]:
+def downbeats_help(game: str) -> Callable[[list[Row]], list[Comparison]]:
     """SEN trained with cuts at downbeats, and with equal cuts, in a game of recordings."""
 
-    def compare(results: Results) -> list[Comparison]:
-        downbeat, fixed = (results.value("table4", game, cut, "", "sen") for cut in ("downbeat", "fixed"))
-        return [Comparison(downbeat, Value("equal cuts", fixed.ours, fixed.low, fixed.high, fixed.paper))]
+    def compare(results: list[Row]) -> list[Comparison]:
+        downbeat, fixed = (_value(results, "table4", game, cut, "sen") for cut in ("downbeat", "fixed"))
+        return [Comparison(downbeat, replace(fixed, name="equal cuts"))]
 
     return compare
 
 
-def part_matters(*ablations: str) -> Callable[[Results], list[Comparison]]:
+def part_matters(*ablations: str) -> Callable[[list[Row]], list[Comparison]]:
     """The whole SEN, and SEN with a part changed, in the three games."""
 
-    def compare(results: Results) -> list[Comparison]:
+    def compare(results: list[Row]) -> list[Comparison]:
         comparisons = []
         for game in GAMES:
             n = "8" if game == "jigsaw" else ""
-            whole = results.value("table5", game, "downbeat", n, "all")
-            for name in ablations:
-                value = results.value("table5", game, "downbeat", n, name)
-                worse = Value(f"{name}, {game}", value.ours, value.low, value.high, value.paper)
-                comparisons.append(Comparison(whole, worse))
+            whole, *others = (_value(results, "table5", game, "downbeat", name, n) for name in ("all", *ablations))
+            comparisons += [Comparison(whole, replace(other, name=f"{other.name}, {game}")) for other in others]
         return comparisons
 
     return compare
@@ -167,7 +153,7 @@ def judge(claim: Claim, rows: Iterable[Row]) -> list[str]:
         own = [row for row in played if row["protocol"] == protocol]
         plain = [row for row in own if not row.get("differs") and row.get("preset", "") in ("", "compact")]
         try:
-            return _judged(claim, claim.compare(Results(plain)), protocol)
+            return _judged(claim, claim.compare(plain), protocol)
         except MissingRowError as error:
             missing = missing or str(error)
     return [claim.text, "not known yet", "", "", "", f"Not played yet: {missing}."]
@@ -175,7 +161,7 @@ def judge(claim: Claim, rows: Iterable[Row]) -> list[str]:
 
 def _judged(claim: Claim, comparisons: list[Comparison], protocol: str) -> list[str]:
     """The verdict; the numbers are those of the comparison that speaks least for the claim."""
-    clear = [one for one in comparisons if one.clear]
+    clear = [one for one in comparisons if one.margin > 0]
     behind = [one.worse.name for one in comparisons if one.behind]
     verdict = "reproduced" if len(clear) == len(comparisons) else "partly" if clear else "not"
     least = min(comparisons, key=lambda one: one.margin)

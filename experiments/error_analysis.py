@@ -19,7 +19,7 @@ from djnet import metrics
 from djnet.files import whole_file
 from experiments.evaluation import Evaluation, Played
 from experiments.predictions import Answer
-from experiments.tables import CELLS, KEY, SETTING, VARIANT, Cell
+from experiments.tables import CELLS, KEY, SETTING, VARIANT, Cell, save
 
 _SHOWN = 12
 ANSWERS = ("solved", "rotated", "neighbours_exchanged", "one_piece_misplaced", "otherwise_wrong")
@@ -38,8 +38,8 @@ def write_sequencing(folder: Path, evaluation: Evaluation, cells: Sequence[Cell]
             counts = pd.DataFrame(
                 [(*pair, count) for pair, count in confusions.most_common()], columns=["right", "predicted", "count"]
             )
-            _write(folder / "sequencing_errors.csv", songs.assign(**setting))
-            _write(folder / "sequencing_confusions.csv", counts.assign(**setting))
+            save(folder / "sequencing_errors.csv", songs.assign(**setting))
+            save(folder / "sequencing_confusions.csv", counts.assign(**setting))
             path = folder / "sequencing_errors.txt"
             title = f"Sequencing by {cell.method}, trained on {cell.segmentation} cuts"
             with whole_file(path) as partial:
@@ -192,10 +192,6 @@ def write_packages(folder: Path, evaluation: Evaluation, rows: Rows) -> Path | N
             tables.append(table.sort_values(["puzzles", "package"], ascending=[False, True]))
     if not tables:
         return None
-    return _write(folder / "packages.csv", pd.concat(tables, ignore_index=True))
-
-
-def _write(path: Path, table: pd.DataFrame) -> Path:
-    with whole_file(path) as partial:
-        table.to_csv(partial, index=False)
+    path = folder / "packages.csv"
+    save(path, pd.concat(tables, ignore_index=True))
     return path

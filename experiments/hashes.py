@@ -9,8 +9,12 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+from packaging.utils import canonicalize_name
 
 from djnet.cli import job
+from djnet.errors import UserError
 from djnet.files import whole_file
 
 ROOT = Path(__file__).parents[1]
@@ -20,27 +24,13 @@ _FITS = re.compile(
 )
 
 
-def pins(path: Path) -> dict[str, str]:
-    """The versions in a file of constraints or requirements, by the package's name as an index spells it."""
-    lines = re.findall(r"^([\w.-]+)==([^\s;]+)", path.read_text(encoding="ascii"), re.MULTILINE)
-    return {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in lines}
-
-
 def needed(constraints: Path) -> dict[str, str]:
     """The version of every package that an empty environment needs."""
-    words = [
-        "--dry-run",
-        "--ignore-installed",
-        "--quiet",
-        "--report=-",
-        f"--constraint={constraints}",
-        "wheel",
-        "setuptools",
-    ]
-    command = [sys.executable, "-m", "pip", "install", *words, f"{ROOT}[{EXTRAS}]"]
+    words = ["--dry-run", "--ignore-installed", "--quiet", "--report=-", f"--constraint={constraints}"]
+    command = [sys.executable, "-m", "pip", "install", *words, "wheel", "setuptools", f"{ROOT}[{EXTRAS}]"]
     report = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     facts = [item["metadata"] for item in report["install"]]
-    return {re.sub(r"[-_.]+", "-", one["name"]).lower(): one["version"] for one in facts if one["name"] != "djnet"}
+    return {canonicalize_name(one["name"]): one["version"] for one in facts if one["name"] != "djnet"}
 
 
 def hashes(versions: dict[str, str]) -> dict[str, list[str]]:
@@ -65,20 +55,18 @@ def hashes(versions: dict[str, str]) -> dict[str, list[str]]:
     return listed
 
 
-def main(words: list[str]) -> int:
+def main(given: Any) -> None:
     """Write the list."""
-    if words:
-        job.fail(f"Not an option: {words[0]!r}; there is none.")
+    del given
     versions = needed(ROOT / "constraints.txt")
     lines = ["# Written by python -m experiments.hashes from constraints.txt."]
     for name, known in sorted(hashes(versions).items()):
         if not known:
-            job.fail(f"The index states no hash of {name} {versions[name]}.")
+            raise UserError(f"The index states no hash of {name} {versions[name]}.")
         lines.append(" \\\n    ".join([f"{name}=={versions[name]}", *(f"--hash=sha256:{one}" for one in known)]))
     with whole_file(ROOT / "constraints-hashed.txt") as partial:
         partial.write_text("\n".join(lines) + "\n", encoding="ascii")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(job.guarded(main, sys.argv[1:]))
+    job.run(main, lambda: None)

@@ -108,11 +108,8 @@ def main(given: Any) -> None:
     except (OSError, ValueError) as error:
         raise UserError(f"--network={given.network}: {error}") from error
     puzzles = min(given.puzzles, manifest.clips("test"))
-    played = list(
-        tqdm(
-            play(manifest, scorer, given.segmentation, int(given.n), puzzles), total=puzzles, unit="puzzle", leave=False
-        )
-    )
+    answers = play(manifest, scorer, given.segmentation, int(given.n), puzzles)
+    played = list(tqdm(answers, total=puzzles, unit="puzzle", leave=False))
     if not played:
         raise UserError(f"{manifest.folder} has no test clips for {given.segmentation} cuts, n = {given.n}.")
     corpus = manifest.content["corpus"]

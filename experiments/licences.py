@@ -4,13 +4,14 @@ With --sbom, the packages that are installed here as a bill of materials (Cyclon
 """
 
 import json
-import re
-import sys
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
+from absl import flags
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from djnet.cli import job
 from djnet.files import whole_file
@@ -48,7 +49,7 @@ def needed(name: str, extra: str = "") -> Iterator[str]:
             requirement = Requirement(line)
             if requirement.marker and not requirement.marker.evaluate({"extra": wanted}):
                 continue
-            if (label := _label(requirement.name)) not in known and _is_installed(label):
+            if (label := canonicalize_name(requirement.name)) not in known and _is_installed(label):
                 known.add(label)
                 waiting += [(label, more) for more in ("", *requirement.extras)]
                 yield label
@@ -96,10 +97,6 @@ def bill_of_materials() -> dict[str, object]:
     }
 
 
-def _label(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
 def _is_installed(name: str) -> bool:
     try:
         metadata.distribution(name)
@@ -108,17 +105,19 @@ def _is_installed(name: str) -> bool:
     return True
 
 
-def main(words: list[str]) -> int:
+def define_flags() -> None:
+    """The flags of the command."""
+    flags.DEFINE_bool("sbom", False, "Print the packages that are installed here as a bill of materials instead.")
+
+
+def main(given: Any) -> None:
     """Write the page, or print the bill of materials."""
-    if words == ["--sbom"]:
+    if given.sbom:
         print(json.dumps(bill_of_materials(), indent=1))
-        return 0
-    if words:
-        job.fail(f"Not an option: {words[0]!r}; there is --sbom.")
+        return
     with whole_file(PAGE) as partial:
         partial.write_text(page(), encoding="utf-8")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(job.guarded(main, sys.argv[1:]))
+    job.run(main, define_flags)

@@ -17,8 +17,8 @@ from absl import flags
 
 from djnet.cli import job
 from djnet.errors import UserError
-from djnet.files import whole_file
 from djnet.rng import rng_for
+from experiments import significance, tables
 
 COLUMNS = ["test", "listener", "trial", "a", "b", "choice", "time"]
 PREFERENCES = ["first", "second", "share", "low", "high", "answers", "ties", "listeners"]
@@ -129,11 +129,8 @@ def interval(shares: np.ndarray, listeners: Sequence[str] | pd.Series) -> tuple[
     honest when the answers of one person are alike.
     """
     widest = wilson(float(shares.mean()), len(shares))
-    names, numbers = np.unique(np.asarray(listeners), return_inverse=True)
-    sums, counts = np.bincount(numbers, weights=shares), np.bincount(numbers)
-    draws = rng_for(0, "listeners", len(names)).integers(0, len(names), (_DRAWS, len(names)))
-    low, high = np.quantile(sums[draws].sum(axis=1) / counts[draws].sum(axis=1), [0.025, 0.975])
-    return min(widest[0], float(low)), max(widest[1], float(high))
+    low, high = significance.interval(shares, list(listeners))
+    return min(widest[0], low), max(widest[1], high)
 
 
 def wilson(mean: float, count: int) -> tuple[float, float]:
@@ -161,8 +158,7 @@ def main(given: Any, *files: str) -> None:
     if not output.parent.is_dir():
         raise UserError(f"{output}: there is no folder {output.parent}.")
     table = pd.concat([preferences(answers), strengths(answers)])
-    with whole_file(output) as partial:
-        table.to_csv(partial, index=False)
+    tables.save(output, table)
     for row in table.itertuples():
         print(
             f"{row.first} rather than {row.second}: {row.share:.3f} [{row.low:.3f}, {row.high:.3f}], "

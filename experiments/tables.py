@@ -205,8 +205,13 @@ def write(path: Path, rows: list[dict[str, Any]]) -> None:
             if not row.get("reason") or key not in table or table[key].get("reason"):
                 table[key] = row
         columns = dict.fromkeys(name for row in (*rows, *old) for name in row)
-        with whole_file(path) as partial:
-            pd.DataFrame(table.values(), columns=list(columns)).to_csv(partial, index=False)
+        save(path, pd.DataFrame(table.values(), columns=list(columns)))
+
+
+def save(path: Path, table: pd.DataFrame) -> None:
+    """Write a table as CSV, whole or not at all."""
+    with whole_file(path) as partial:
+        table.to_csv(partial, index=False)
 
 
 def published(folder: Path, table: str, rows: Iterable[dict[str, Any]]) -> list[str]:

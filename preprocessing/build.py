@@ -6,6 +6,7 @@
 Run again after an interruption, it goes on where it stopped; run again on the same music, it does nothing.
 """
 
+import itertools
 import logging
 import os
 import sys
@@ -32,7 +33,7 @@ from preprocessing.cluster import NAMES, Engine, engine_for
 from preprocessing.shards import Part, Parts, write_shards
 
 log = logging.getLogger("preprocess")
-_NOT_OF_ONE_TRACK = (OSError, MemoryError, MadmomMissingError)  # the disk or the machine: all else leaves one track out
+_NOT_OF_ONE_FILE = (OSError, MemoryError, MadmomMissingError)  # the disk or the machine: all else leaves one file out
 
 
 @dataclass(frozen=True)
@@ -48,16 +49,20 @@ def build(
     output: Path,
     settings: Settings,
     cache: Path,
-    workers: int = 1,
     compress: bool = False,
-    engine: Engine | None = None,
+    engine: Engine = itertools.starmap,
 ) -> Summary:
-    """Turn a corpus into records below `output`, going on from what an earlier run left there; `cache` keeps beats."""
-    engine = engine or engine_for("local", workers)
+    """Turn a corpus into records below `output`, going on from what an earlier run left there.
+
+    corpus, settings: which music, and how it is cut.
+    cache: where beats and fingerprints are kept.
+    compress: whether shards are compressed.
+    engine: what runs the work, by default this process.
+    """
     output.mkdir(parents=True, exist_ok=True)
     with locked(output):
         remove_partial(cache / "beats")
-        tracks, seconds, skipped = _plan(corpus, settings, cache, engine)
+        tracks, skipped = _plan(corpus, settings, cache, engine)
         skipped = corpus.skipped + skipped
         about = {
             "corpus": {
@@ -76,7 +81,7 @@ def build(
             skipped += [Skipped(paths[name], reason) for name, reason in found.content["unusable"]]
             write_skipped(output / "skipped.csv", skipped)
             return Summary(found, skipped)
-        done = _prepare_all(tracks, seconds, settings, cache, parts, engine)
+        done = _prepare_all(tracks, settings, cache, parts, engine)
         failed = [(track, part.error) for track, part in zip(tracks, done, strict=True) if part.error]
         skipped += [Skipped(track.path, reason) for track, reason in failed]
         write_skipped(output / "skipped.csv", skipped)
@@ -98,10 +103,8 @@ def write_tracks(path: Path, tracks: list[Planned], corpus: Corpus) -> None:
     write_csv(path, ("track", "path", "group", "split", "licence"), rows)
 
 
-def _plan(
-    corpus: Corpus, settings: Settings, cache: Path, engine: Engine
-) -> tuple[list[Planned], dict[str, float], list[Skipped]]:
-    """Look at every file: -> tracks to use, their lengths, and what is left out."""
+def _plan(corpus: Corpus, settings: Settings, cache: Path, engine: Engine) -> tuple[list[Planned], list[Skipped]]:
+    """Look at every file: -> tracks to use, and what is left out."""
     ordered = sorted(corpus.tracks, key=lambda track: track.id)
     probes = dict(
         tqdm(engine(_probe, ((track.path,) for track in ordered)), desc="look", total=len(ordered), unit="file")
@@ -135,12 +138,13 @@ def _plan(
             track.path,
             track.group,
             probe.content,
+            probe.seconds,
             assigned[keys[probe.content]],
             choose_starts(probe.seconds, probe.content, settings),
         )
         for track, probe in kept
     ]
-    return tracks, {probe.content: probe.seconds for _, probe in kept}, skipped
+    return tracks, skipped
 
 
 def _probe(path: str) -> tuple[str, audio.Probe | str]:
@@ -148,12 +152,17 @@ def _probe(path: str) -> tuple[str, audio.Probe | str]:
     try:
         with storage.local_copy(path) as local:
             return path, audio.probe(local)
-    except audio.AudioError as error:
-        return path, error.reason
-    except _NOT_OF_ONE_TRACK:
-        raise
     except Exception as error:
-        return path, f"cannot be used ({type(error).__name__}: {error})."
+        return path, _why_left_out(error)
+
+
+def _why_left_out(error: Exception) -> str:
+    """The reason in words why a file cannot be used; an error that is not of this file alone is raised again."""
+    if isinstance(error, audio.AudioError):
+        return error.reason
+    if isinstance(error, _NOT_OF_ONE_FILE):
+        raise error
+    return f"cannot be used ({type(error).__name__}: {error})."
 
 
 def _finished(output: Path, about: dict, compress: bool) -> Manifest | None:
@@ -172,14 +181,12 @@ def _finished(output: Path, about: dict, compress: bool) -> Manifest | None:
         return None
 
 
-def _prepare_all(
-    tracks: list[Planned], seconds: dict[str, float], settings: Settings, cache: Path, parts: Parts, engine: Engine
-) -> list[Part]:
+def _prepare_all(tracks: list[Planned], settings: Settings, cache: Path, parts: Parts, engine: Engine) -> list[Part]:
     """Records of every track, one part each; parts of an earlier run are kept."""
     keys = [_part_key(track, settings) for track in tracks]
     done = {key: part for key in keys if (part := parts.find(key)) is not None}
     todo = [(key, track) for key, track in zip(keys, tracks, strict=True) if key not in done]
-    results = engine(_prepare, ((key, track, seconds[track.content], settings, cache) for key, track in todo))
+    results = engine(_prepare, ((key, track, settings, cache) for key, track in todo))
     split_of = {key: track.split for key, track in todo}
     with tqdm(desc="clips", total=sum(len(track.starts) for track in tracks), unit="clip") as bar:
         bar.update(sum(part.clips + part.silent for part in done.values()))
@@ -189,36 +196,20 @@ def _prepare_all(
     return [done[key] for key in keys]
 
 
-def _prepare(
-    key: str, track: Planned, seconds: float, settings: Settings, cache: Path
-) -> tuple[str, list[Clip], int, str]:
+def _prepare(key: str, track: Planned, settings: Settings, cache: Path) -> tuple[str, list[Clip], int, str]:
     """Runs in a worker: everything of a track but the writing, and no TensorFlow."""
     try:
         with storage.local_copy(track.path) as local:
-            prepared = prepare(replace(track, path=local), seconds, settings, cache)
-    except audio.AudioError as error:
-        return key, [], 0, error.reason
-    except _NOT_OF_ONE_TRACK:
-        raise
+            prepared = prepare(replace(track, path=local), settings, cache)
     except Exception as error:
-        return key, [], 0, f"cannot be used ({type(error).__name__}: {error})."
+        return key, [], 0, _why_left_out(error)
     return key, prepared.clips, prepared.silent, "" if prepared.clips else "is silent or constant."
 
 
 def _part_key(track: Planned, settings: Settings) -> str:
     """A name that changes with anything a track's records depend on; it begins with the content's hash."""
-    facts = [
-        VERSION,
-        FEATURES,
-        tracker.VERSION,
-        settings.margin_seconds,
-        settings.downbeats,
-        settings.seed,
-        track.id,
-        track.group,
-        track.split,
-        track.starts,
-    ]
+    facts = [VERSION, FEATURES, tracker.VERSION, settings.margin_seconds, settings.downbeats, settings.seed]
+    facts += [track.id, track.group, track.split, track.starts]
     return f"{track.content}-{digest_json(facts)[:12]}"
 
 

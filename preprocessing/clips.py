@@ -48,6 +48,7 @@ class Planned:
     path: str
     group: str
     content: str
+    seconds: float
     split: str
     starts: tuple[int, ...]  # of its clips, in hops
 
@@ -71,9 +72,9 @@ def choose_starts(seconds: float, content: str, settings: Settings) -> tuple[int
     return tuple(int(place) + i * constants.CLIP_HOPS for i, place in enumerate(places))
 
 
-def prepare(track: Planned, seconds: float, settings: Settings, beat_cache: Path) -> Prepared:
+def prepare(track: Planned, settings: Settings, beat_cache: Path) -> Prepared:
     """Decode a track where its clips are, and compute their records."""
-    spans = [_Span.around(start, seconds, settings.margin_seconds) for start in track.starts]
+    spans = [_Span.around(start, track.seconds, settings.margin_seconds) for start in track.starts]
     clips: list[Clip] = []
     for run in _runs(spans):
         samples, beats = _listen(track, run[0].begin, run[-1].end, settings.downbeats, beat_cache)
@@ -98,6 +99,11 @@ class _Span:
     @property
     def end(self) -> int:
         return self.begin + self.hops
+
+    @property
+    def clip_seconds(self) -> float:
+        """Where the clip begins in the track."""
+        return constants.hops_to_seconds(self.begin + self.offset)
 
     @classmethod
     def around(cls, start: int, seconds: float, margin_seconds: float) -> "_Span":
@@ -141,13 +147,15 @@ def _clip(track: Planned, span: _Span, samples: np.ndarray, beats: np.ndarray, s
     hops = min(span.hops, len(samples) // constants.HOP_SAMPLES)  # a file may be shorter than it says
     clip_samples = samples[span.offset * constants.HOP_SAMPLES :][: constants.CLIP_HOPS * constants.HOP_SAMPLES]
     if hops < span.offset + constants.CLIP_HOPS:
-        raise audio.AudioError(track.path, f"is cut off or damaged: it ends within the clip at {_seconds(span):.1f} s.")
+        raise audio.AudioError(
+            track.path, f"is cut off or damaged: it ends within the clip at {span.clip_seconds:.1f} s."
+        )
     if clip_samples.std() < constants.SILENCE:
         return None
     stored, scale = quantised(samples[: hops * constants.HOP_SAMPLES])
     mel = log_mel(dequantised(stored, scale))
     first, last = (0, hops) if track.split == "train" else (span.offset, span.offset + constants.CLIP_HOPS)
-    name = f"{track.id}@{_seconds(span):.3f}"
+    name = f"{track.id}@{span.clip_seconds:.3f}"
     return Clip(
         id=name,
         track=track.id,
@@ -176,7 +184,3 @@ def _segmentations(offset: int, downbeats: np.ndarray, rng: np.random.Generator)
         if (cuts := downbeat_cuts(downbeats, n, rng)) is not None:
             segmentations[f"downbeat/{n}"] = Segmentation(cuts, pairs_of(n))
     return segmentations
-
-
-def _seconds(span: _Span) -> float:
-    return constants.hops_to_seconds(span.begin + span.offset)

@@ -1,10 +1,11 @@
 """Who may import whom: djnet stands on its own, jobs stand on djnet, and in djnet data flows one way."""
 
 import graphlib
+import itertools
 
 import pytest
 
-from experiments.architecture import LAYER_OF, PACKAGES, draw, imports, layer, modules
+from experiments.architecture import LAYER_OF, PACKAGES, ROOT, draw, imports, layer, modules
 
 MODULES = modules()
 IMPORTS = {name: imports(path, MODULES) for name, path in MODULES.items()}
@@ -33,6 +34,24 @@ def test_packages_import_only_what_they_may(package):
 def test_every_module_of_djnet_has_a_layer_and_every_layer_its_modules():
     named = {".".join(name.split(".")[:2]) for name in MODULES if name.startswith("djnet.")}
     assert named == set(LAYER_OF), "name new modules in LAYERS of experiments/architecture.py"
+
+
+def _layout() -> list[str]:
+    """The Python files that CONTRIBUTING.md names, by the folders above them."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("## Layout")[1].split("```")[1]
+    folders: list[str] = []
+    files = []
+    for line in text.splitlines():
+        depth, name = (len(line) - len(line.lstrip())) // 2, line.split(maxsplit=1)[0] if line.strip() else ""
+        folders = [*folders[:depth], name] if name.endswith("/") else folders[:depth]
+        named = itertools.takewhile(lambda word: word.endswith((".py", ".csv")), line.split())
+        files += ["".join(folders) + file for file in named if file.endswith(".py")]
+    return files
+
+
+def test_the_layout_names_every_module_once():
+    files = [str(path.relative_to(ROOT)) for path in MODULES.values() if not path.stem.startswith("__")]
+    assert sorted(_layout()) == sorted(files), "CONTRIBUTING.md, Layout"
 
 
 def test_no_layer_imports_from_one_above_it():

@@ -5,6 +5,7 @@ and reads no further: it counts tags as music, or leaves music out. Half a frame
 between the frames, can stop it altogether. So it is given whole frames alone, behind an Info header with their number.
 """
 
+import struct
 from dataclasses import dataclass
 
 _KILOBITS = {  # by the four bits of the header; 0 is "free format", which is not read here
@@ -158,13 +159,6 @@ def _new_header(header: int, count: int, kind: _Format) -> bytes:
     header = header & ~0xF200 | 0x10000 | _HEADER_KILOBITS_INDEX << 12  # no padding, no checksum
     silent = header.to_bytes(4, "big") + bytes(kind.size(header) - 4)
     delays = (kind.samples - _DECODER_DELAY) << 12 | _DECODER_DELAY
-    info = (
-        b"Info"
-        + (1).to_bytes(4, "big")
-        + (count + 1).to_bytes(4, "big")
-        + b"LAME"
-        + bytes(17)
-        + delays.to_bytes(3, "big")
-    )
+    info = struct.pack(">4sII4s17x3s", b"Info", 1, count + 1, b"LAME", delays.to_bytes(3, "big"))
     first = 4 + kind.side_bytes
     return silent[:first] + info + silent[first + len(info) :] + silent

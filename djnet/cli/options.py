@@ -184,11 +184,4 @@ def days(word: str) -> float:
     return float(number[1])
 
 
-PARSERS = {
-    "medley": medley,
-    "order": order,
-    "puzzle": puzzle,
-    "studio": studio,
-    "cache": cache,
-    "completion": completion,
-}
+PARSERS = {parser.__name__: parser for parser in (medley, order, puzzle, studio, cache, completion)}

@@ -49,6 +49,12 @@ class NetworkConfig:
         if self.stride < 1 or self.window_seconds < 0 or not 0 <= self.dropout < 1:
             raise ValueError(f"Impossible network: {self}.")
 
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> "NetworkConfig":
+        """A configuration from its fields as JSON has them, with lists in place of tuples."""
+        listed: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in values.items()}
+        return cls(**listed)
+
     @property
     def window_frames(self) -> int:
         """Length of the window at the join in frames."""
@@ -62,22 +68,14 @@ PRESETS = {
     # size. Edges are repeated: with zeros behind the first fragment and before the second, the frames on both sides of
     # a join would not look alike (`make study`).
     "compact": NetworkConfig(
-        tower=(64, 128, 256),
-        convnet=(32, 64, 128),
-        dense=(512, 512),
-        window_seconds=1.463,
-        edges="repeated",
-        dropout=0.0,
+        tower=(64, 128, 256), convnet=(32, 64, 128), dense=(512, 512),
+        window_seconds=1.463, edges="repeated", dropout=0.0,
     ),
     # The graph that the paper's authors released; `networks/release.py` reads its weights.
     "release": NetworkConfig(
-        tower=(128, 256, 256),
-        pool_last=False,
-        pool_edges="both",
-        pooling=("max", "mean", "std"),
-        variance=True,
+        tower=(128, 256, 256), pool_last=False, pool_edges="both", pooling=("max", "mean", "std"), variance=True
     ),
-}
+}  # fmt: skip
 
 
 def config_for(preset: str = "paper", **ablation: Any) -> NetworkConfig:

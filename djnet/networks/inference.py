@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import permutations
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 import scipy.special
@@ -148,9 +148,7 @@ def write(file: IO[bytes], network: Sen) -> None:
 def read(path: Path) -> Sen:
     """A network as `write` stored it."""
     with np.load(path, allow_pickle=False) as stored:
-        design = json.loads(str(stored["design"]))
-        listed: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in design.items()}
-        config = NetworkConfig(**listed)
+        config = NetworkConfig.from_json(json.loads(str(stored["design"])))
         depths = (len(config.tower), len(config.convnet), len(config.dense) + 1)
         layers = {
             part: [(stored[f"{part}{i}_kernel"], stored[f"{part}{i}_bias"]) for i in range(depth)]

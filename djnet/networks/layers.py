@@ -53,8 +53,9 @@ class JoinWindow(keras.layers.Layer):
 class ConvBlock(keras.layers.Layer):
     """Convolution, batch normalisation, ReLU and, if asked for, maximum pooling, over time or over a matrix.
 
-    `rank` 1: [B, T, C] -> [B, T', F]; `rank` 2: [B, T, U, C] -> [B, T', U', F]. Convolutions keep the size ("same"),
-    strides and pooling divide it, rounded up; both count from the first frame, so that padding does not move them.
+    `rank` 1: [B, T, C] -> [B, T', F]; `rank` 2: [B, T, U, C] -> [B, T', U', F], with `filters` of a `size` along each
+    axis. Convolutions keep the size ("same"), `stride` and `pool` divide it, rounded up; both count from the first
+    frame, so that padding does not move them. Without `batch_norm` there is a bias.
     `edges` says what a convolution over time sees beyond a sequence: zeros, or its first and last frame repeated. With
     `pool_edges` "both", blocks that are pooled reach beyond both ends, as far as those of TensorFlow's "SAME" do.
     """
@@ -121,12 +122,6 @@ class ConvBlock(keras.layers.Layer):
             x = tf.pad(x, [[0, 0], *[[before, after]] * self.rank, [0, 0]])
         x = tf.nn.convolution(x, kernel, strides=self.stride, padding="VALID")
         return x, None if valid is None else valid[:, :: self.stride]
-
-    def compute_output_shape(self, shape: tuple[int | None, ...], *_: Any) -> Any:
-        """Sizes divided by stride and pooling, rounded up."""
-        divisor = self.stride * self.pool
-        sizes = [None if size is None else -(-size // divisor) for size in shape[1 : 1 + self.rank]]
-        return (shape[0], *sizes, self.filters), (shape[0], *sizes)
 
     def get_config(self) -> dict[str, Any]:
         """Every argument."""
@@ -241,10 +236,6 @@ class StatisticsPooling(keras.layers.Layer):
                 found.append(variance if self.variance else tf.sqrt(variance + EPSILON))
         return tf.concat(found, axis=-1)
 
-    def compute_output_shape(self, shape: tuple[int | None, ...], *_: Any) -> tuple[int | None, int]:
-        """As many times the channels as there are kinds."""
-        return shape[0], int(shape[-1] or 0) * len(self.kinds)
-
     def get_config(self) -> dict[str, Any]:
         """Every argument."""
         return super().get_config() | {"kinds": list(self.kinds), "variance": self.variance}
@@ -300,10 +291,6 @@ class Classifier(keras.layers.Layer):
         drop, dense, norm = step
         x = dense(drop(x, training=training))
         return x if norm is None else norm(x, training=training)
-
-    def compute_output_shape(self, shape: tuple[int | None, ...]) -> tuple[int | None, int]:
-        """A logit a class."""
-        return shape[0], self.classes
 
     def get_config(self) -> dict[str, Any]:
         """Every argument."""

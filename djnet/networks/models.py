@@ -33,10 +33,7 @@ class _ConfiguredLayer(keras.layers.Layer):
 
     def __init__(self, design: NetworkConfig | dict[str, Any], **options: Any):
         super().__init__(**options)
-        if isinstance(design, dict):
-            listed: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in design.items()}
-            design = NetworkConfig(**listed)
-        self.config = design
+        self.config = NetworkConfig.from_json(design) if isinstance(design, dict) else design
 
     def get_config(self) -> dict[str, Any]:
         """Every argument."""
@@ -133,10 +130,6 @@ class _Comparison(_ConfiguredLayer):
     def embed(self, xs: list[tf.Tensor], masks: Any = None) -> tf.Tensor:
         """The last hidden layer of the classifier: the paper's embedding of a question."""
         return self.classifier.embed(self.features(xs, masks or [None] * len(xs), False))
-
-    def compute_output_shape(self, *_: Any, **__: Any) -> tuple[int | None, int]:
-        """A logit a class."""
-        return None, self.classes
 
     def _convnet(self, rank: int, filters: Sequence[int], size: int, pools: Sequence[int], channels: int) -> None:
         """A stack of blocks with global pooling, on `channels` channels."""

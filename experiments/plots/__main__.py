@@ -14,20 +14,12 @@ import pandas as pd
 from absl import flags
 
 from djnet.cli import job
-from djnet.files import whole_file
 from djnet.records import Manifest
 from experiments import study, tables
 from experiments.plots import charts, learning, networks
 from experiments.plots.charts import MissingError
 
 _TSNE_CLIPS = 150
-
-
-def save(figure: Any, folder: Path, name: str) -> None:
-    """Write a figure as PNG and SVG, whole or not at all."""
-    for kind, facts in (("png", {}), ("svg", {"Date": None})):
-        with whole_file(folder / f"{name}.{kind}") as partial:
-            figure.savefig(partial, format=kind, dpi=100, metadata=facts)
 
 
 def figures(manifest: Manifest, runs: Path, results: Path) -> dict[str, Callable[[], Any]]:
@@ -87,7 +79,7 @@ def main(given: Any) -> None:
     output.mkdir(parents=True, exist_ok=True)
     for name, draw in figures(Manifest.read(data), runs, results).items():
         try:
-            save(draw(), output, name)
+            charts.save(draw(), output, name)
             print(f"{output / name}.png and .svg")
         except MissingError as error:
             print(f"{name} is left out: {error}")

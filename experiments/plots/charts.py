@@ -1,11 +1,13 @@
 """Charts of tables and of training: accuracy against sizes, gaps, epochs and music."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from djnet import constants
+from djnet.files import whole_file
 from experiments.tables import BAR, REFERENCES, VARIANT
 
 # Okabe and Ito's colours, which colour-blind people can tell apart.
@@ -34,6 +36,13 @@ def new_figure(width: float, height: float) -> Any:
 
     matplotlib.rcParams["svg.hashsalt"] = "djnet"  # the same picture, the same file
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def save(figure: Any, folder: Path, name: str) -> None:
+    """Write a figure as PNG and SVG, whole or not at all."""
+    for kind, facts in (("png", {}), ("svg", {"Date": None})):
+        with whole_file(folder / f"{name}.{kind}") as partial:
+            figure.savefig(partial, format=kind, dpi=100, metadata=facts)
 
 
 def _panels(titles: list[str], height: float, **options: Any) -> tuple[Any, list[Any]]:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from djnet.cuts import PROTOCOLS
 from djnet.errors import UserError
-from djnet.files import read_csv, whole_file
+from djnet.files import read_csv
 from djnet.records import Manifest
 from experiments import tables
 from experiments.plots.charts import LEARNED
@@ -62,6 +62,5 @@ def keep(path: Path, history: pd.DataFrame) -> pd.DataFrame:
         history = pd.concat([old[~is_replaced], history], ignore_index=True)
     if len(history):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(path) as partial:
-            history.to_csv(partial, index=False)
+        tables.save(path, history)
     return history

@@ -7,7 +7,7 @@ from absl import flags
 
 from djnet.cli import job
 from djnet.constants import HOP_SAMPLES, SAMPLE_RATE_HZ, WINDOW_SAMPLES
-from djnet.files import whole_file
+from experiments.plots.charts import new_figure, save
 
 FRAMES = 3  # drawn on each side of the cut
 COLOURS = ("#2f6db5", "#d97b29")  # fragment before the cut, fragment after it
@@ -16,25 +16,26 @@ NOTES = {
     "trimmed": "cut first; only whole windows inside the fragment",
     "overlapping": "transform first, then cut the frames: neighbours share samples",
 }
+# First samples, counted from the cut, of the nearest window before it and after it.
+NEAREST = {
+    "centred": (-WINDOW_SAMPLES // 2, -WINDOW_SAMPLES // 2),
+    "trimmed": (-WINDOW_SAMPLES, 0),
+    "overlapping": (-HOP_SAMPLES, 0),
+}
 
 
 def windows(protocol: str) -> tuple[list[int], list[int]]:
     """First samples, counted from the cut, of the windows nearest to it: before the cut and after it, nearest first."""
     hops = range(0, FRAMES * HOP_SAMPLES, HOP_SAMPLES)
-    nearest_before = {"centred": -WINDOW_SAMPLES // 2, "trimmed": -WINDOW_SAMPLES, "overlapping": -HOP_SAMPLES}[
-        protocol
-    ]
-    nearest_after = {"centred": -WINDOW_SAMPLES // 2, "trimmed": 0, "overlapping": 0}[protocol]
-    return [nearest_before - hop for hop in hops], [nearest_after + hop for hop in hops]
+    before, after = NEAREST[protocol]
+    return [before - hop for hop in hops], [after + hop for hop in hops]
 
 
 def draw() -> Any:
     """One row a protocol; a pale part of a window lies beyond the fragment's edge and is mirrored from inside."""
-    import matplotlib.pyplot as plt
-
-    plt.rcParams["svg.hashsalt"] = "djnet"  # the same picture is the same file
     milliseconds = 1000 / SAMPLE_RATE_HZ
-    figure, rows = plt.subplots(len(NOTES), sharex=True, figsize=(9, 6.3), layout="constrained")
+    figure = new_figure(9, 6.3)
+    rows = figure.subplots(len(NOTES), sharex=True)
     for row, (protocol, note) in zip(rows, NOTES.items(), strict=True):
         for side, firsts in enumerate(windows(protocol)):
             for height, first in enumerate(firsts):
@@ -62,10 +63,7 @@ def define_flags() -> None:
 
 def main(given: Any) -> None:
     """Write the picture in both formats."""
-    figure = draw()
-    for kind, facts in (("png", {}), ("svg", {"Date": None})):
-        with whole_file(Path(given.output) / f"protocols.{kind}") as partial:
-            figure.savefig(partial, format=kind, dpi=100, metadata=facts)
+    save(draw(), Path(given.output), "protocols")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ def clips(records):
 
 
 def _is_drawn(figure, tmp_path):
-    figures.save(figure, tmp_path, "it")
+    charts.save(figure, tmp_path, "it")
     assert (tmp_path / "it.png").read_bytes().startswith(b"\x89PNG")
     drawing = (tmp_path / "it.svg").read_text()
     assert "<svg" in drawing and "<dc:date>" not in drawing  # the same picture is the same file on every day

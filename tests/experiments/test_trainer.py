@@ -39,7 +39,7 @@ RUN = Run(ablation=TINY, optimiser="adam", learning_rate=3e-3, warmup_steps=10, 
 def many(tmp_path_factory, cache) -> Manifest:
     """Records of a hundred generated songs."""
     songs = synthetic.corpus(100, 0, cache)
-    return build(songs, tmp_path_factory.mktemp("many"), Settings(downbeats=False), cache, workers=2).manifest
+    return build(songs, tmp_path_factory.mktemp("many"), Settings(downbeats=False), cache).manifest
 
 
 def test_a_tiny_sen_learns_to_order_songs_it_never_heard(many, tmp_path):

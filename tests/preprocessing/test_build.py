@@ -23,6 +23,7 @@ from djnet.records import FEATURES, SPLITS, Manifest, serialize
 from preprocessing import build as job_module
 from preprocessing.build import build
 from preprocessing.clips import Settings, choose_starts
+from preprocessing.cluster import engine_for
 
 
 @pytest.fixture
@@ -225,7 +226,9 @@ def test_records_of_another_program_are_not_up_to_date(songs, records, cache, mo
 
 
 def test_workers_and_compression_do_not_change_the_records(songs, records, tmp_path, cache):
-    assert build(songs, tmp_path / "two", Settings(), cache, workers=2).manifest.hash == records.hash
+    assert (
+        build(songs, tmp_path / "two", Settings(), cache, engine=engine_for("local", 2)).manifest.hash == records.hash
+    )
     packed = build(songs, tmp_path / "gzip", Settings(), cache, compress=True).manifest
     for split in SPLITS:
         plain, small = ([serialize(clip) for clip in folder.read_clips(split)] for folder in (records, packed))
