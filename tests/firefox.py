@@ -102,6 +102,7 @@ class Firefox:
 
 _SAID = "() => document.querySelector('#message p')?.textContent"
 _MIDDLES = """(...ones) => ones.map((one, i) => {
+    if (i === 0) document.querySelector(one).scrollIntoView({ block: "center", behavior: "instant" });
     const box = document.querySelector(one).getBoundingClientRect();
     return [Math.round(box.left + box.width / 2) + 9 * i, Math.round(box.top + box.height / 2)];
 })"""

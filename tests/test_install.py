@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -34,6 +36,25 @@ def test_the_wheel_makes_a_medley_in_an_empty_environment(tmp_path, songs):
     receipt = json.loads((tmp_path / "medley.json").read_text())
     assert len(receipt["clips"]) == 4 and len(receipt["joins"]) == 3
     _run(python, "-c", "import sys, djnet.pretrained; assert 'tensorflow' not in sys.modules", cwd=tmp_path)
+    _run(python, "-m", "pip", "--quiet", "install", f"djnet[studio] @ {wheel.as_uri()}")
+    words = [tmp_path / "empty" / "bin" / "djnet", "studio", f"--project={tmp_path / 'project'}", "--no-browser"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as studio:
+        try:
+            assert studio.stdout is not None
+            address = studio.stdout.readline().split()[-1]
+            page, script = (_read(address + name) for name in ("", "static/studio.js"))
+            names = re.findall(r"static/[a-z.]+", page) + [
+                f"static/{name}" for name in re.findall(r'"\./(.*)"', script)
+            ]
+            assert len(names) > 8 and all(_read(address + name) for name in names)
+            assert json.loads(_read(f"{address}state"))["songs"] == []
+        finally:
+            studio.terminate()
+
+
+def _read(address: str) -> str:
+    with urllib.request.urlopen(address, timeout=60) as answer:
+        return answer.read().decode()
 
 
 def _megabytes(folder: Path) -> float:

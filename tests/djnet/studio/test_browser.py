@@ -317,6 +317,17 @@ def _await_message(page, text: str) -> None:
     _await(page, "text => document.querySelector('#message:not([hidden]) p')?.textContent.includes(text)", text)
 
 
+def test_what_is_dropped_on_the_page_is_added_or_refused(address, watched):
+    page = watched(address, allowed=REFUSED)
+    page.wait_for_selector("#welcome:not([hidden])")
+    page.evaluate("""() => {
+        const data = new DataTransfer();
+        data.items.add(new File(["x"], "notes.txt"));
+        document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true }));
+    }""")
+    _await_message(page, "notes.txt: is no music file that can be read here")
+
+
 def test_a_damaged_project_is_said_until_the_message_is_closed(open_studio, watched, tmp_path):
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "project.json").write_text('{"studio": 1, "revision": 3')
