@@ -149,7 +149,7 @@ def draw() -> Any:
         for other in sorted(other for other in edges[name] if other.split(".")[0] == name.split(".")[0]):
             a, b = boxes[other]
             bend = -0.4 / abs(y - b) if a == x else 0.0
-            _arrow(axes, (x, y), (a if a == x else a + WIDTH, b), colour, bend)
+            _arrow(axes, (x, y), (a if a == x else a + WIDTH, b), bend, color=colour)
     for package in PACKAGES[1:]:
         used = {_frame_of(other) for name in edges if _frame_of(name) == package for other in edges[name]} - {package}
         places = sorted(frames[package])
@@ -157,7 +157,7 @@ def draw() -> Any:
             start = places[0][0] + (places[-1][0] + WIDTH - places[0][0]) * (i + 0.5) / len(used)
             end = min(frames[title])
             offset = WIDTH * (0.35 if package == "preprocessing" else 0.65)
-            _arrow(axes, (start, floor + 0.24), (end[0] + offset, end[1] - 0.24), COLOURS[package], width=1.6)
+            _arrow(axes, (start, floor + 0.24), (end[0] + offset, end[1] - 0.24), color=COLOURS[package], lw=1.6)
     axes.set_xlim(-0.4)
     axes.axis("off")
     return figure
@@ -169,8 +169,8 @@ def _frame_of(name: str) -> str:
     return list(LAYERS)[layer(name)] if package == "djnet" else package
 
 
-def _arrow(axes: Any, start: tuple, end: tuple, colour: str, bend: float = 0.0, width: float = 0.9) -> None:
-    style = {"arrowstyle": "-|>", "color": colour, "lw": width, "alpha": 0.7, "shrinkA": 0, "shrinkB": 0}
+def _arrow(axes: Any, start: tuple, end: tuple, bend: float = 0.0, **style: Any) -> None:
+    style = {"arrowstyle": "-|>", "lw": 0.9, "alpha": 0.7, "shrinkA": 0, "shrinkB": 0} | style
     axes.annotate("", end, start, arrowprops=style | {"connectionstyle": f"arc3,rad={bend}"}, zorder=2)
 
 
