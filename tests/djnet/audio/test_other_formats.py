@@ -1,6 +1,7 @@
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ av = pytest.importorskip("av")
 
 RATE_HZ = 44_100
 SECONDS = 6
-BLANK = {
+BLANK: dict[str, Any] = {
     "key": "C", "loudness": -14.0, "beats": np.zeros((0, 2)), "strengths": np.zeros(0),
     "mel": np.zeros((0, 128), np.float16), "chroma": np.zeros((0, 12), np.float16), "samples": np.zeros(9, np.int16),
 }  # fmt: skip
