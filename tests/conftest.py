@@ -14,8 +14,6 @@ from hypothesis import HealthCheck, settings
 from djnet.constants import SAMPLE_RATE_HZ
 from djnet.corpora import Corpus, synthetic
 from djnet.records import Manifest
-from preprocessing.build import build
-from preprocessing.clips import Settings
 from tests.browser import HERE, chromium
 
 SONGS = 12
@@ -41,6 +39,9 @@ def songs(cache) -> Corpus:
 @pytest.fixture(scope="session")
 def records(songs, cache, tmp_path_factory) -> Manifest:
     """Records of the generated songs."""
+    from preprocessing.build import build  # the app's tests do without the jobs
+    from preprocessing.clips import Settings
+
     return build(songs, tmp_path_factory.mktemp("records"), Settings(), cache).manifest
 
 

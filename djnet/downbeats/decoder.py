@@ -116,7 +116,7 @@ def _follow_back(state: int, came_from: np.ndarray, bar: _Bar) -> np.ndarray:
     while end > 0:
         begin = max(0, end - 1 - (state - bar.first[row]))
         path[begin:end] = np.arange(state + 1 - (end - begin), state + 1)
-        row = (row // tempos * tempos - tempos) % len(bar.first) + came_from[begin, row]
+        row = (row // tempos * tempos - tempos) % len(bar.first) + int(came_from[begin, row])
         state, end = bar.first[row] + bar.length[row] - 1, begin
     return path
 

@@ -27,7 +27,7 @@ _SETTLING_FRAMES = RATE_HZ  # around a block that is filtered
 _LIMITER_PASSES = 3
 _EQUAL_DB = 0.2  # smaller gains are not worth another pass
 _BLOCK_FRAMES = 1 << 20
-_IN_MEMORY_SECONDS = 1200.0
+_IN_MEMORY_SECONDS = 600.0
 
 
 @dataclass(frozen=True)
@@ -76,17 +76,16 @@ def _rendered(
     done: Callable[[], object] = lambda: None,
 ) -> Mix:
     """Mix segments that are laid out; for the others see `render`."""
+    frames = _frames(maps[-1][1][-1])
+    in_memory = folder is None or frames <= _IN_MEMORY_SECONDS * RATE_HZ
+    if in_memory:  # else segments are decoded twice, to spare memory
+        segments = [replace(segment, samples=segment.read()) for segment in segments]
     clips = []
     for segment, time_map, spans in zip(segments, maps, _spans(joins, maps[-1][1][-1]), strict=True):
         times, blocks = blocks_of(_stereo(segment.read()), RATE_HZ)
         clips.append(ClipLoudness(np.interp(times, *time_map), blocks - segment.gain, *spans))
     gains = equal_gains(clips, LOUDNESS_LUFS)
-    frames = _frames(maps[-1][1][-1])
-    samples: Samples
-    if folder is None or frames <= _IN_MEMORY_SECONDS * RATE_HZ:
-        samples = np.zeros((frames, 2), np.float32)
-    else:
-        samples = SampleFile(frames, folder)
+    samples: Samples = np.zeros((frames, 2), np.float32) if in_memory or folder is None else SampleFile(frames, folder)
     for i, (segment, (source, target)) in enumerate(zip(segments, maps, strict=True)):
         places = _frames(target)
         stem = _without_subsonic(_stereo(segment.read()))

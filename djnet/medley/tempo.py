@@ -44,12 +44,10 @@ def octaves_apart(a: np.ndarray | float, b: np.ndarray | float) -> np.ndarray:
     return np.minimum(apart, 1.0 - apart)
 
 
-def unsteadiness(beats: np.ndarray) -> float:
-    """Median deviation of a beat's length from the median length, as a share of it: [K, 2] -> 0 for a machine."""
-    lengths = np.diff(beats[:, 0])
-    if len(lengths) < 2:
-        return 0.0
-    return float(np.median(np.abs(lengths - np.median(lengths))) / np.median(lengths))
+def unsteadiness(lengths: np.ndarray) -> np.ndarray:
+    """Median deviation from the median length of a beat, as a share of it: [..., N], NaN is no beat -> [...]."""
+    median = np.nanmedian(lengths, axis=-1, keepdims=True)
+    return np.nanmedian(np.abs(lengths / median - 1), axis=-1)
 
 
 def undoubled(beats: np.ndarray) -> np.ndarray:
@@ -126,9 +124,17 @@ def _inside(flags: np.ndarray) -> np.ndarray:
 
 def trusted(beats: np.ndarray, strengths: np.ndarray) -> np.ndarray:
     """Which beats to trust, by how probable they and those around them are: [K, 2], [K] -> bool [K]."""
-    around = [slice(max(0, i - _TRUST_BEATS), i + _TRUST_BEATS + 1) for i in range(len(beats))]
-    needed = [_TRUSTED_IF_STEADY if unsteadiness(beats[near]) < _STEADY else _TRUSTED for near in around]
-    return np.array([strengths[near].mean() for near in around]) >= needed
+    if len(beats) < 2:
+        return strengths >= _TRUSTED_IF_STEADY
+    steady = unsteadiness(_around(np.diff(beats[:, 0]), 2 * _TRUST_BEATS)) < _STEADY
+    strength = np.nanmean(_around(strengths, 2 * _TRUST_BEATS + 1), axis=1)
+    return strength >= np.where(steady, _TRUSTED_IF_STEADY, _TRUSTED)
+
+
+def _around(values: np.ndarray, count: int) -> np.ndarray:
+    """The values around each beat, `count` of them or fewer, with NaN in place of the missing ones: -> [K, count]."""
+    padded = np.pad(values.astype(float), _TRUST_BEATS, constant_values=np.nan)
+    return np.lib.stride_tricks.sliding_window_view(padded, count)
 
 
 def longest_run(flags: np.ndarray) -> slice:

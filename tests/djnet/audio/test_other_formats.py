@@ -1,4 +1,7 @@
+import re
 import shutil
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -7,11 +10,17 @@ from scipy.signal import correlate
 from djnet import audio
 from djnet.audio import other_formats
 from djnet.constants import SAMPLE_RATE_HZ
+from djnet.medley import analysis
+from djnet.medley.analysis import Song
 
 av = pytest.importorskip("av")
 
 RATE_HZ = 44_100
 SECONDS = 6
+BLANK: dict[str, Any] = {
+    "key": "C", "loudness": -14.0, "beats": np.zeros((0, 2)), "strengths": np.zeros(0),
+    "mel": np.zeros((0, 128), np.float16), "chroma": np.zeros((0, 12), np.float16), "samples": np.zeros(9, np.int16),
+}  # fmt: skip
 CODECS = {
     ".m4a": "aac", ".aac": "aac", ".mp4": "aac", ".mka": "aac", ".mov": "alac", ".wma": "wmav2", ".webm": "libopus",
     ".mkv": "libmp3lame", ".ac3": "ac3", ".wv": "wavpack",
@@ -105,23 +114,33 @@ def test_a_few_damaged_bytes_are_no_reason_to_leave_out_a_song(tmp_path, samples
     assert lag_of(decoded[4 * RATE_HZ :], samples[4 * RATE_HZ :]) == 0
 
 
-def test_protected_songs(tmp_path, samples):
-    path = encode(tmp_path / "x.m4a", samples).rename(tmp_path / "x.m4p")
+def protect(path):
+    """Say of an m4a file that it is encrypted."""
     data = path.read_bytes()
     place = data.index(b"stsd")
     path.write_bytes(data[: place + 16] + b"drms" + data[place + 20 :])
+
+
+def test_protected_songs(tmp_path, samples):
+    path = encode(tmp_path / "x.m4a", samples).rename(tmp_path / "x.m4p")
+    protect(path)
     with pytest.raises(audio.AudioError, match=r"x\.m4p': is protected against copying \(DRM\)"):
         audio.probe(path)
 
 
-def test_a_video_without_sound(tmp_path):
-    with av.open(str(tmp_path / "x.mp4"), "w") as container:
+def write_silent_film(path):
+    """A second of pictures without sound."""
+    with av.open(str(path), "w") as container:
         stream = container.add_stream("mpeg4", rate=10)
         stream.width = stream.height = 64
         stream.pix_fmt = "yuv420p"
         for _ in range(10):
             container.mux(stream.encode(av.VideoFrame.from_ndarray(np.zeros((64, 64, 3), np.uint8), format="rgb24")))
         container.mux(stream.encode(None))
+
+
+def test_a_video_without_sound(tmp_path):
+    write_silent_film(tmp_path / "x.mp4")
     with pytest.raises(audio.AudioError, match="is a video without sound"):
         audio.probe(tmp_path / "x.mp4")
 
@@ -156,3 +175,22 @@ def test_what_fills_the_disk_is_refused(tmp_path, samples, monkeypatch, pyav):
     path = encode(tmp_path / "x.m4a", samples)
     with pytest.raises(audio.AudioError, match="is longer than 2 hours; cut a piece out of it"):
         audio.probe(path)
+
+
+def test_what_is_wrong_is_named_and_the_others_are_analysed(tmp_path, samples, monkeypatch):
+    """A damaged file of every format, a protected one, a film without sound, one that is missing: each by itself."""
+    monkeypatch.setattr(analysis, "_measure", lambda path, probe: Song(path, probe.content, probe.sound, 6.0, **BLANK))
+    reasons = {}
+    for suffix in CODECS:
+        damage(encode(tmp_path / f"damaged{suffix}", samples, CODECS[suffix]))
+        reasons[f"damaged{suffix}"] = "damaged|cannot be decoded"
+    protect(encode(tmp_path / "bought.m4a", samples).rename(tmp_path / "bought.m4p"))
+    write_silent_film(tmp_path / "film.mp4")
+    reasons |= {"bought.m4p": "DRM", "film.mp4": "video without sound", "gone.mp3": "No such file"}
+    encode(tmp_path / "sound.m4a", samples)
+    names = ["sound.m4a", *reasons]
+    songs, skipped = analysis.analyse([str(tmp_path / name) for name in names], tmp_path / "cache", workers=1)
+    assert [Path(song.path).name for song in songs] == ["sound.m4a"]
+    assert [Path(item.path).name for item in skipped] == list(reasons)
+    for item, reason in zip(skipped, reasons.values(), strict=True):
+        assert re.search(reason, item.reason), item

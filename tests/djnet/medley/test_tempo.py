@@ -13,7 +13,7 @@ def test_a_steady_beat_becomes_more_exact_than_the_trackers_frames():
     found = tempo.smoothed(beats(np.round(true, 2)))
     assert np.abs(found[4:-4, 0] - true[4:-4]).max() < 0.003
     assert tempo.bpm(found) == pytest.approx(127.3, abs=0.5)
-    assert tempo.unsteadiness(found) < 0.005
+    assert tempo.unsteadiness(np.diff(found[:, 0])) < 0.005
 
 
 def test_no_beat_comes_before_the_music():
@@ -27,7 +27,7 @@ def test_no_beat_comes_before_the_music():
 def test_free_beats_stay_where_they_are(rng):
     free = beats(np.cumsum(rng.uniform(0.3, 0.8, 40)))
     np.testing.assert_array_equal(tempo.smoothed(free), free)
-    assert tempo.unsteadiness(free) > 0.1
+    assert tempo.unsteadiness(np.diff(free[:, 0])) > 0.1
 
 
 def test_the_longest_run_of_even_bars():
@@ -62,7 +62,7 @@ def test_a_passage_in_half_the_tempo_is_brought_back():
 
 def test_too_few_beats():
     for few in (np.zeros((0, 2)), beats(np.array([1.0]))):
-        assert tempo.bpm(few) == tempo.unsteadiness(few) == 0
+        assert tempo.bpm(few) == 0
         assert len(tempo.whole_bars(few)) == len(tempo.bars_of(few, np.ones(len(few))).lines) == 0
         np.testing.assert_array_equal(tempo.undoubled(few), few)
         np.testing.assert_array_equal(tempo.smoothed(few), few)
@@ -84,3 +84,17 @@ def test_double_and_half_tempo_are_the_same():
     np.testing.assert_allclose(
         tempo.octaves_apart(np.array([100.0, 200.0, 190.0]), 100.0 * 2**0.1), [0.1, 0.1, 0.174], atol=1e-3
     )
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 5, 40])
+def test_beats_are_trusted_by_those_around_them(count, rng):
+    """As plainly computed: the mean strength of 17 beats, and whether the lengths between them are all alike."""
+    times = np.cumsum(np.where(np.arange(count) < count / 2, 0.5, rng.uniform(0.3, 0.8, count)))
+    strengths = rng.uniform(0.1, 0.5, count)
+    expected = []
+    for i in range(count):
+        near = slice(max(0, i - 8), i + 9)
+        lengths = np.diff(times[near])
+        steady = len(lengths) < 2 or np.median(np.abs(lengths / np.median(lengths) - 1)) < 0.01
+        expected.append(strengths[near].mean() >= (0.15 if steady else 0.3))
+    assert tempo.trusted(beats(times), strengths).tolist() == expected
