@@ -30,9 +30,9 @@ settings for single songs and joins, in a TOML file given with --settings:
   bpm = 120       # where the tempo or the metre was not recognised
   meter = 4       # beats in a bar
   gain = -3       # dB, against the other songs
-  transpose = 1   # semitones, up or (-1) down
+  transpose = 1   # semitones up; -1 is one down
 
-  [[join]]        # if the second song follows the first
+  [[join]]        # counts where these two songs follow each other
   from = "Opening"
   to = "Good Night"
   transition = "echo"    # blend, ramp, loop, overlay, sweep, echo or cut
@@ -63,7 +63,11 @@ def medley() -> job.Parser:
         help="of an mp3, ogg or m4a file, 10 is the best and largest (default: 9)")  # fmt: skip
     add("--force", action="store_true", help="overwrite existing files")
     add("--dry-run", action="store_true", help="print what would play, and stop")
-    add("--explain", metavar="SONG", help="print how a song was read and why which part of it would play, and stop")
+    add(
+        "--explain",
+        metavar="SONG",
+        help="print tempo, metre and key of a song, and why which part of it would play, and stop",
+    )
     add("--preview", action="store_true", help="write only the joins, one after the other")
     add("--again", metavar="JSON", help="make the medley of this receipt again, byte for byte")
     add("--no-page", action="store_true", help="leave out the page with the player")
@@ -74,17 +78,22 @@ def medley() -> job.Parser:
     add("--length", type=duration, metavar="TIME", help="how much of each song plays, about: 20, 0:45, 2m")
     add("--total", type=duration, metavar="TIME", help="how long it all is, about: 300, 5:00, 20m; replaces --length")
     add("--bars", type=int, choices=range(9),
-        help="bars of a blend, at most (default: medley 2, party 4, full 8); 0: cuts")  # fmt: skip
+        help="bars that two songs share, at most (default: medley 2, party 4, full 8); 0: hard cuts")  # fmt: skip
     add("--settings", metavar="TOML", help="settings for single songs and joins, see below")
     add = words.add_argument_group("order", "SONG, A and B are file names or titles, or parts of them").add_argument
     add("--first", metavar="SONG", help="song to begin with")
     add("--last", metavar="SONG", help="song to end with")
     add("--before", nargs=2, action="append", default=[], metavar=("A", "B"), help="A plays before B; may be repeated")
     add("--order", choices=ORDERS, default="mix",
-        help="what makes a good join: all that is heard (mix, the default), SEN alone, or tempo alone")  # fmt: skip
-    add("--arc", choices=ARCS, help="how energy shall go, as far as joins allow: up, down, up and down, or evenly")
+        help="what makes a good join: tempo, keys, energy, voices and the network SEN together (mix, the default), "
+        "tempo alone, or SEN alone")  # fmt: skip
+    add(
+        "--arc",
+        choices=ARCS,
+        help="how energy goes, as far as joins allow: up, down, up and down and up again, or evenly",
+    )
     add("--repitch", action="store_true",
-        help="let songs be transposed by a semitone where keys then fit better")  # fmt: skip
+        help="transpose songs by a semitone up or down where keys then fit clearly better")  # fmt: skip
     add("--keep-order", action="store_true", help="keep songs in the order given, and files of a folder sorted by name")
     add("--drop-worst", type=int, default=0, metavar="K", help="leave out the K songs that fit worst")
     add = words.add_argument_group("advanced").add_argument

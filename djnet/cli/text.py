@@ -53,7 +53,7 @@ def arrangement_text(arrangement: Arrangement, songs: Sequence[Song]) -> str:
     begins = [0.0, *(join.start for join in arrangement.joins)]
     for part, begin, joined in zip(arrangement.parts, begins, [[""] * 7, *_join_cells(arrangement)], strict=True):
         song, bars = part.song, str(part.bars) if len(part.song.bars) else "-"
-        span, bpm = f"{clock(part.start)}-{clock(part.end)}", f"{song.bpm:.0f}" if song.bpm else "free"
+        span, bpm = f"{clock(part.start)}-{clock(part.end)}", f"{song.bpm:.0f}" if song.bpm else "-"
         key = f"{part.key} ({part.transpose:+d})" if part.transpose else part.key
         rows.append((clock(begin), short(song.name, 32), span, bars, bpm, key, *joined))
     if not arrangement.joins:
@@ -73,7 +73,7 @@ def _join_cells(arrangement: Arrangement) -> Iterator[list[str]]:
 def _kind(join: Join) -> str:
     if join.kind in BLENDS:
         against = f", {join.reason}" if join.reason else ""
-        return f"{join.kind}, {count(join.bars, 'bar')}, {100 * join.stretch:.1f}%{against}"
+        return f"{join.kind}, {count(join.bars, 'bar')}, stretched {100 * join.stretch:.1f}%{against}"
     return f"{join.kind}: {join.reason}"
 
 
@@ -90,8 +90,9 @@ def _order_lines(arrangement: Arrangement, names: Sequence[str]) -> list[str]:
     listed = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
     mean = sum(arrangement.scores) / len(arrangement.scores)
     lines = [
-        f"Joins: {listed}; they score {mean:.2f} on average, where 1 is the best; {proof}.",
-        "SEN: how many of all joins between different songs the network finds worse than this one.",
+        "A join leads from the song above it; its score, from 0 to 1, is made of the terms to its right.",
+        "SEN: the share of all joins between different songs that the network finds worse.",
+        f"Joins: {listed}; they score {mean:.2f} on average; {proof}.",
     ]
     if second is not None:
         kind = "Second-best order" if solution.proven else "Another order"
@@ -119,10 +120,10 @@ def check_text(checked: Check, joins: Sequence[Join], names: Sequence[str]) -> s
         rows.append((clock(join.middle), short(names[i], 24), short(names[i + 1], 24), join.kind, *values, warning))
     lines = [table(rows), f"Joins: {summary(checked.joins, names)}."] if joins else []
     lines.append(
-        f"Self-check: loudness {checked.loudness:.1f} LUFS, clips within {checked.spread:.1f} LU, true peak "
+        f"Self-check: loudness {checked.loudness:.1f} LUFS, all songs within {checked.spread:.1f} LU, true peak "
         f"{checked.peak_db:.1f} dB (limit {PEAK_LIMIT_DB:g}), peaks lowered by up to {checked.limited_db:.1f} dB, "
         f"longest silence {checked.silence:.1f} s; "
-        f"limits of a join: {PHASE_LIMIT_MS:g} ms, {100 * TEMPO_LIMIT:g}% of tempo, keys {KEY_LIMIT:g}, "
-        f"{VOICES_LIMIT_SECONDS:g} s of two voices, {STEP_LIMIT_LU:g} LU."
+        f"a join is smooth up to {PHASE_LIMIT_MS:g} ms of beat phase, {100 * TEMPO_LIMIT:g}% of tempo, "
+        f"{VOICES_LIMIT_SECONDS:g} s of two voices and {STEP_LIMIT_LU:g} LU, keys from {KEY_LIMIT:g} to 1 (the same)."
     )
     return "\n".join([*lines, *(f"WARNING: {warning}." for warning in checked.warnings)])

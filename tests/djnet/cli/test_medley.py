@@ -237,7 +237,7 @@ def test_one_song_is_a_medley_too(run, quickly, folder, tmp_path, capsys):
     ("words", "complaint"),
     [
         (["-o", "nowhere/x.wav"], "there is no folder nowhere"),
-        (["-o", "x.m4a"], "the ending says the format"),
+        (["-o", "x.aac"], "the ending says the format"),
         (["-o", "there.wav"], "is there already; choose another -o, or --force"),
         (["--first", "nobody"], "no song has that in its name"),
         (["--first", "song"], "that may be song-0000.flac or song-0001.flac"),
