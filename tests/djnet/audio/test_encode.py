@@ -61,6 +61,7 @@ def test_m4a_files_have_tags_and_the_same_samples_give_the_same_bytes(tmp_path, 
         time.sleep(0.01)
     assert paths[0].read_bytes() == paths[1].read_bytes()
     file = mutagen.mp4.MP4(paths[0])
+    assert file.tags and file.chapters
     assert file.tags["\xa9nam"] == ["F\u00eate"]
     assert [(chapter.start, chapter.title) for chapter in file.chapters] == chapters
 
