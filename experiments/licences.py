@@ -88,13 +88,8 @@ def bill_of_materials() -> dict[str, object]:
         for name in names
     ]
     main_part = {"type": "application", "name": "djnet", "version": metadata.version("djnet")}
-    return {
-        "bomFormat": "CycloneDX",
-        "specVersion": "1.6",
-        "version": 1,
-        "metadata": {"component": main_part},
-        "components": components,
-    }
+    form = {"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1}
+    return form | {"metadata": {"component": main_part}, "components": components}
 
 
 def _is_installed(name: str) -> bool:

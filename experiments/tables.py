@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -60,7 +60,13 @@ class Cell:
         return self.game, cut if self.game == "jigsaw" else "", self.n, self.gap
 
 
-Row = tuple[str, str, str, tuple[float, float] | None]  # method, segmentation, experiment, the paper's result
+class Row(NamedTuple):
+    """Who plays a group of cells: a method, where it was cut in training, its experiment, and the paper's result."""
+
+    method: str
+    segmentation: str
+    experiment: str
+    paper: tuple[float, float] | None = None
 
 
 def _group(game: str, cut: str, n: int, rows: Iterable[Row], rival: tuple[str, str]) -> list[Cell]:
@@ -75,83 +81,79 @@ def _group(game: str, cut: str, n: int, rows: Iterable[Row], rival: tuple[str, s
 
 
 def _two_matrices(cut: str) -> Row:
-    return VARIANT, cut, f"two_matrices/{cut}", None
+    return Row(VARIANT, cut, f"two_matrices/{cut}")
 
 
 def _variants(cut: str) -> list[Row]:
     more = {WIDE: "wide/two_matrices", MEAN: "two_matrices/fixed", **MORE_MUSIC} if cut == "fixed" else {}
-    return [_two_matrices(cut), *((name, cut, run, None) for name, run in more.items())]
+    return [_two_matrices(cut), *(Row(name, cut, run) for name, run in more.items())]
 
 
-def _random_gap(cut: str) -> Row:
-    return RANDOM_GAP, cut, f"gap/{cut}", None
+CUTS = ("fixed", "downbeat")
+_RANDOM_GAPS = [Row(RANDOM_GAP, cut, f"gap/{cut}") for cut in CUTS]
 
 
 def _other_rules(cut: str, run: str) -> list[Row]:
-    return [(f"sen {rule}", cut, run, None) for rule in (GREEDY, LIKELIEST)]
+    return [Row(f"sen {rule}", cut, run) for rule in (GREEDY, LIKELIEST)]
+
+
+def _table2() -> list[Cell]:
+    rows = [Row(model, "fixed", f"table2/{model}", values) for model, values in reported(table="2").items()]
+    rows += [*_other_rules("fixed", "table2/sen"), *_variants("fixed")]
+    return _group("jigsaw", "fixed", 3, rows, ("sen", "fixed"))
 
 
 def _table3(cut: str, n: int) -> list[Cell]:
     theirs = reported(table="3", segmentation=cut, n=str(n))
-    rows: list[Row] = [(model, cut, f"table3/{cut}/{model}", values) for model, values in theirs.items()]
+    rows = [Row(model, cut, f"table3/{cut}/{model}", values) for model, values in theirs.items()]
     rows += [*_other_rules(cut, f"table3/{cut}/sen"), *_variants(cut)]
     return _group("jigsaw", cut, n, rows, ("sen", cut))
 
 
 def _table4(game: str) -> list[Cell]:
-    theirs = {cut: reported(table="4", game=game, segmentation=cut)["sen"] for cut in ("fixed", "downbeat")}
-    rows: list[Row] = [("sen", cut, f"table4/{cut}", values) for cut, values in theirs.items()]
+    theirs = {cut: reported(table="4", game=game, segmentation=cut)["sen"] for cut in CUTS}
+    rows = [Row("sen", cut, f"table4/{cut}", values) for cut, values in theirs.items()]
     if game == "jigsaw":  # each on puzzles cut as in its training
-        return [cell for row in rows for cell in _group(game, row[1], 8, [row, *_variants(row[1])], ("sen", row[1]))]
-    rows += [*_other_rules("downbeat", "table4/downbeat"), *_variants("fixed"), *_variants("downbeat")]
-    rows += [_random_gap("fixed"), _random_gap("downbeat")]
-    rows += [(model, "downbeat", f"table3/downbeat/{model}", None) for model in ("sn", "cin")]
+        own = {row.segmentation: [row, *_variants(row.segmentation)] for row in rows}
+        return [cell for cut in CUTS for cell in _group(game, cut, 8, own[cut], ("sen", cut))]
+    rows += [*_other_rules("downbeat", "table4/downbeat"), *_variants("fixed"), *_variants("downbeat"), *_RANDOM_GAPS]
+    rows += [Row(model, "downbeat", f"table3/downbeat/{model}") for model in ("sn", "cin")]
     return _group(game, "", 0, rows, ("sen", "downbeat"))
 
 
 def _table5(game: str) -> list[Cell]:
     theirs = reported(table="5", game=game)
-    rows: list[Row] = [(name, "downbeat", f"table5/{name}", values) for name, values in theirs.items()]
+    rows = [Row(name, "downbeat", f"table5/{name}", values) for name, values in theirs.items()]
     cut, n = ("downbeat", 8) if game == "jigsaw" else ("", 0)
     return _group(game, cut, n, rows, ("all", "downbeat"))
 
 
 def _boundary(gap: float | str) -> list[Cell]:
     """Does the join alone decide? Music removed at it, and networks that were trained so."""
-    methods = (
-        ("sen", "fixed", "table2/sen"),
-        ("sen", "downbeat", "table4/downbeat"),
-        ("ccsn", "fixed", "table2/ccsn"),
-        ("sen, gap 0.5 s", "fixed", "boundary/sen"),
-    )
-    rows: list[Row] = [(name, cut, run, None) for name, cut, run in methods]
-    rows += [_random_gap("fixed"), _random_gap("downbeat")]
-    cells = _group("jigsaw", "fixed", 3, [*rows, _two_matrices("fixed")], ("sen", "fixed"))
+    rows = [
+        Row("sen", "fixed", "table2/sen"),
+        Row("sen", "downbeat", "table4/downbeat"),
+        Row("ccsn", "fixed", "table2/ccsn"),
+        Row("sen, gap 0.5 s", "fixed", "boundary/sen"),
+        *_RANDOM_GAPS,
+        _two_matrices("fixed"),
+    ]
+    cells = _group("jigsaw", "fixed", 3, rows, ("sen", "fixed"))
     return [replace(cell, gap=gap, cut="downbeat" if gap == BAR else "fixed") for cell in cells]
 
 
 def _transfer(n: int) -> list[Cell]:
     """Music of another kind: the networks that a medley may be made with, on the same puzzles."""
-    rows: list[Row] = [("sen", cut, f"table4/{cut}", None) for cut in ("fixed", "downbeat")]
-    rows += [*_variants("fixed"), *_variants("downbeat"), _random_gap("fixed"), _random_gap("downbeat")]
+    rows = [Row("sen", cut, f"table4/{cut}") for cut in CUTS]
+    rows += [*_variants("fixed"), *_variants("downbeat"), *_RANDOM_GAPS]
     return [replace(cell, cut="fixed") for cell in _group("jigsaw", "fixed", n, rows, ("continuity", "fixed"))]
 
 
 GAMES = ("jigsaw", "sequencing", "medley")
 GAPS = (0.0, 0.25, 0.5, 1.0, 2.0)
 CELLS: dict[str, list[Cell]] = {
-    "2": _group(
-        "jigsaw",
-        "fixed",
-        3,
-        [
-            *[(model, "fixed", f"table2/{model}", values) for model, values in reported(table="2").items()],
-            *_other_rules("fixed", "table2/sen"),
-            *_variants("fixed"),
-        ],
-        ("sen", "fixed"),
-    ),
-    "3": [cell for cut in ("fixed", "downbeat") for n in JIGSAW_SIZES for cell in _table3(cut, n)],
+    "2": _table2(),
+    "3": [cell for cut in CUTS for n in JIGSAW_SIZES for cell in _table3(cut, n)],
     "4": [cell for game in GAMES for cell in _table4(game)],
     "5": [cell for game in GAMES for cell in _table5(game)],
     "boundary": [cell for gap in (*GAPS, BAR) for cell in _boundary(gap)],

@@ -294,10 +294,5 @@ class Classifier(keras.layers.Layer):
 
     def get_config(self) -> dict[str, Any]:
         """Every argument."""
-        own = {
-            "classes": self.classes,
-            "widths": list(self.widths),
-            "dropout": self.dropout,
-            "batch_norm": self.batch_norm,
-        }
-        return super().get_config() | own
+        own = {"widths": list(self.widths), "dropout": self.dropout, "batch_norm": self.batch_norm}
+        return super().get_config() | {"classes": self.classes} | own

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import djnet
+from djnet.corpora import read_tracks
 from djnet.corpora.licences import is_noncommercial
 from djnet.errors import UserError
 from djnet.files import remove_partial
@@ -57,7 +58,7 @@ def build(folders: Folders, networks: Mapping[str, str], private: bool = False, 
     try:
         manifest = Manifest.read(folders.data)
         facts.append(f"music: {manifest.corpus} {manifest.content['corpus']['hash'][:12]}")
-        tracks = TrackList.read(folders.data, private)
+        tracks = TrackList(read_tracks(folders.data), private)
         clips = find_clips(manifest, tracks)
     except UserError as error:
         no_music = str(error)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from djnet import audio
-from djnet.corpora import free, read_tracks
+from djnet.corpora import free
 from djnet.corpora.licences import is_noncommercial, may_be_published
 
 
@@ -32,11 +32,6 @@ class TrackList:
 
     rows: dict[str, dict[str, str]]  # by track
     private: bool = False
-
-    @classmethod
-    def read(cls, data: Path, private: bool = False) -> "TrackList":
-        """The list that stands beside records; a UserError if there is none."""
-        return cls(read_tracks(data), private)
 
     def recording(self, track: str) -> Recording | None:
         """A track's recording, or nothing if it is not there or may not be published."""

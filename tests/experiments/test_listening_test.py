@@ -4,6 +4,7 @@ import types
 import numpy as np
 import pytest
 
+from djnet.corpora import read_tracks
 from experiments.report import listening_test, music
 from experiments.report.assets import Assets
 from experiments.report.music import Music
@@ -16,7 +17,7 @@ def _song(path="song.wav", bpm=120.0, key="C"):
 
 
 def test_three_recordings_are_too_few_for_the_listening_test(records, tmp_path):
-    tracks = TrackList.read(records.folder, private=True)
+    tracks = TrackList(read_tracks(records.folder), private=True)
     (first, *_) = music.find_clips(records, tracks)
     three = [music.ClipWithMusic(dataclasses.replace(first.clip, track=str(i)), first.recording) for i in range(3)]
     assert "downbeat/3" in first.clip.segmentations

@@ -10,7 +10,7 @@ import pytest
 import soundfile
 
 from djnet import audio
-from djnet.corpora import TRACK_LIST
+from djnet.corpora import TRACK_LIST, read_tracks
 from djnet.errors import UserError
 from djnet.pages import sound
 from experiments import predictions, tables
@@ -106,7 +106,7 @@ def test_tracks_and_mixes_are_heard_as_far_as_their_licences_allow(tmp_path, wri
         for (name, path), licence in zip(paths.items(), ("CC-BY-4.0", "see copyright file"), strict=True)
     ]
     make_report.write_csv(tmp_path / TRACK_LIST, rows)
-    tracks, private = (TrackList.read(tmp_path, private) for private in (False, True))
+    tracks, private = (TrackList(read_tracks(tmp_path), private) for private in (False, True))
     found = tracks.recording("free")
     assert found is not None and found.labels == {"title": "Free", "credit": "album", "licence": "CC-BY-4.0"}
     assert tracks.recording("closed") is None and private.recording("closed") is not None
@@ -127,7 +127,7 @@ def test_tracks_and_mixes_are_heard_as_far_as_their_licences_allow(tmp_path, wri
         and tracks.licence_of_file("elsewhere.mp3") == ""
     )
     with pytest.raises(UserError, match=r"tracks\.csv is missing: run make preprocess again"):
-        TrackList.read(tmp_path / "nowhere")
+        read_tracks(tmp_path / "nowhere")
 
 
 def test_long_sounds_are_smaller_by_the_second(tmp_path):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from djnet.annotations import join_short, read_sections
 from djnet.cli.settings import read_settings
-from djnet.corpora import playlists
+from djnet.corpora import playlists, read_tracks
 from djnet.medley.receipt import read_receipt
 from djnet.puzzles import read_about
 from djnet.records import FEATURES, SPLITS, VERSION, Manifest, moments
@@ -107,7 +107,7 @@ def _part(path: Path) -> None:
 
 
 def _tracks(path: Path) -> None:
-    tracks = TrackList.read(path.parent)
+    tracks = TrackList(read_tracks(path.parent))
     tracks.recording("a")
     tracks.licence_of_file("a.flac")
 
