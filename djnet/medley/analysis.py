@@ -45,7 +45,7 @@ _NEAR = 1.1  # how far beats may be from a tempo that somebody gave, as a ratio
 _SHUFFLE_TEMPOS, _SHUFFLE_BEHIND, _SLOWEST_SHUFFLE_BPM = (2 / 3, 1 / 3), 600.0, 40.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # one song is another only if it is the same object: arrays have no single answer
 class Song:
     """An analysed song; its bars [B + 1] (seconds) are empty if its beat is not clear enough."""
 
