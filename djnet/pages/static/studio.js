@@ -22,7 +22,11 @@ function say(text) {
   box.hidden = !text;
 }
 const fail = (error) => say(error.message ?? String(error));
-server.onerror = say;
+server.onerror = (text) => {
+  changed("medley"); // what was refused is shown no more
+  render();
+  say(text);
+};
 by("message").querySelector("button").addEventListener("click", () => { dismissed = server.state?.notice ?? ""; say(""); });
 
 // ---- small elements ----

@@ -87,7 +87,7 @@ def test_from_an_empty_project_to_an_exported_medley(address, watched, music, tm
     assert page.text_content("#welcome-title") == "Add songs"
     page.set_input_files("#files", list(names.values()))
     page.click("#make:not([disabled])")
-    page.wait_for_selector("#clips .clip >> nth=3")
+    _await_medley(page)
     assert serious_faults(page) == []
 
     order = _order(page)  # by keyboard: the first song one place later
@@ -129,7 +129,7 @@ def test_from_an_empty_project_to_an_exported_medley(address, watched, music, tm
     page.wait_for_selector("#redo:not([disabled])")
     assert serious_faults(page) == []
     page.reload()  # in the middle: nothing is lost
-    page.wait_for_selector("#clips .clip >> nth=3")
+    _await_medley(page)
     assert _order(page) == order
     assert page.input_value(f'[data-key="kind {order[1]}"]') == "echo"
     for width in (390, 1280):
@@ -174,7 +174,7 @@ def test_a_medley_by_keyboard_alone_in_the_dark(open_studio, watched, music, tmp
         with page.expect_file_chooser():
             _press(page, '[data-add="files"]', "Enter")
         _press(page, "#make", "Enter")
-        page.wait_for_selector("#clips .clip >> nth=3")
+        _await_medley(page)
         order = _order(page)
         _press(page, f'[data-key="block {order[0]}"]', "ArrowRight")  # on the time line
         order[:2] = order[1::-1]
@@ -265,9 +265,20 @@ def _middle(page, selector: str) -> tuple[float, float]:
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
+def _await_medley(page) -> None:
+    """Wait until all four songs are there with their names: it is not drawn again after that."""
+    _await(
+        page,
+        """() => {
+        const names = [...document.querySelectorAll('.clip strong')].map((name) => name.textContent);
+        return names.length === 4 && !names.includes('A song that is not there');
+    }""",
+    )
+
+
 def test_songs_are_dragged_by_finger_and_elsewhere_a_finger_scrolls(made, watched):
     page = watched(made, has_touch=True, is_mobile=True, viewport={"width": 390, "height": 800})
-    page.wait_for_selector("#clips .clip >> nth=3")
+    _await_medley(page)
     finger, order = Finger(page), _order(page)
     x, y = _middle(page, "#strip .block >> nth=2")
     finger.drag(_middle(page, "#strip .block >> nth=0"), (x + 9, y))  # on the time line
@@ -290,7 +301,7 @@ REFUSED = "Failed to load resource: the server responded with a status of"  # wh
 
 def test_what_goes_wrong_is_one_sentence_and_nothing_is_lost(made, watched, music):
     page = watched(made, allowed=REFUSED)
-    page.wait_for_selector("#clips .clip >> nth=3")
+    _await_medley(page)
     order, songs = _order(page), list(music.glob("*.flac"))
     for song in songs:
         song.rename(song.with_suffix(".away"))
@@ -301,8 +312,16 @@ def test_what_goes_wrong_is_one_sentence_and_nothing_is_lost(made, watched, musi
     page.click('[data-key="hear 1"]')
     _await(page, "() => document.body.dataset.sound === 'playing'")
 
+    page.route(
+        "**/do/plan", lambda route: route.fulfill(status=507, json={"error": "The disk: No space left on device."})
+    )
+    page.select_option(f'[data-key="kind {order[1]}"]', "echo")
+    _await_message(page, "The disk: No space left on device.")
+    assert page.input_value(f'[data-key="kind {order[1]}"]') == ""  # what was not saved is not shown
+    page.unroute("**/do/plan")
+
     late = watched(made, allowed=REFUSED)
-    late.wait_for_selector("#clips .clip >> nth=3")
+    _await_medley(late)
     for tab in (late, page):
         tab.route("**/token/state", lambda route: None)  # neither hears of the other's change
     page.select_option(f'[data-key="kind {order[1]}"]', "echo")
