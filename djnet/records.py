@@ -7,6 +7,7 @@ are computed from the samples when it is cut.
 """
 
 import hashlib
+import mmap
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -310,12 +311,14 @@ class Manifest:
         for path in self.shards(split):
             status = path.stat()
             try:
-                yield from _read_shard(path, self.content["gzip"], status.st_size, status.st_mtime_ns)
+                mapped, clips = _read_shard(path, self.content["gzip"], status.st_size, status.st_mtime_ns)
             except (ValueError, IndexError) as error:
                 raise RecordsError(
                     f"{path} holds a record that is not a clip ({error}). "
                     f"Remove it and run make preprocess DATA={self.folder} again."
                 ) from error
+            yield from clips
+            tfrecords.release(mapped)
 
     def pairs(self, segmentation: str, n: int) -> list[Pair]:
         """The labelled pairs of a segmentation, the same for every clip: of the first training clip that has them."""
@@ -339,6 +342,7 @@ def _sha256(path: Path, size: int, modified: int) -> str:
 
 
 @cache
-def _read_shard(path: Path, is_packed: bool, size: int, modified: int) -> list[Clip]:
-    """The clips of a file, remembered as long as its size and time stay the same."""
-    return [deserialize(data) for data in tfrecords.read(path, is_packed)]
+def _read_shard(path: Path, is_packed: bool, size: int, modified: int) -> tuple[mmap.mmap, list[Clip]]:
+    """A file and its clips, remembered as long as its size and time stay the same."""
+    mapped = tfrecords.map_file(path, is_packed)
+    return mapped, [deserialize(data) for data in tfrecords.records_of(mapped)]

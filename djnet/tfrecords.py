@@ -6,6 +6,7 @@ looked at here: the manifest holds a hash of every file.
 
 import errno
 import gzip
+import mmap
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -28,17 +29,27 @@ def write(path: Path, records: Iterable[bytes]) -> None:
         raise OSError(errno.EIO, error.message.rstrip("."), str(path)) from error
 
 
-def read(path: Path, is_packed: bool = False) -> Iterator[np.ndarray]:
-    """The records of a file, uint8 each, which stay on the disk until they are used; `is_packed` by gzip."""
-    if is_packed:
-        with gzip.open(path) as packed, tempfile.TemporaryFile() as unpacked:
-            shutil.copyfileobj(packed, unpacked)
-            data = np.memmap(unpacked, np.uint8, "r")
-    else:
-        data = np.memmap(path, np.uint8, "r")
-    place = 0
+def map_file(path: Path, is_packed: bool = False) -> mmap.mmap:
+    """A file as memory that stays on the disk until it is used; `is_packed` by gzip."""
+    if not is_packed:
+        with open(path, "rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    with gzip.open(path) as packed, tempfile.TemporaryFile() as unpacked:
+        shutil.copyfileobj(packed, unpacked)
+        return mmap.mmap(unpacked.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def records_of(mapped: mmap.mmap) -> Iterator[np.ndarray]:
+    """The records of a file: uint8 [N], each of another length."""
+    data, place = np.frombuffer(mapped, np.uint8), 0
     while place < len(data):
         length = int.from_bytes(data[place : place + _LENGTH_BYTES].tobytes(), "little")
         place += _LENGTH_BYTES + _CHECKSUM_BYTES
         yield data[place : place + length]
         place += length + _CHECKSUM_BYTES
+
+
+def release(mapped: mmap.mmap) -> None:
+    """Give back the memory of what was used; it is mapped again when it is used again."""
+    if hasattr(mmap, "MADV_DONTNEED"):  # not on Windows
+        mapped.madvise(mmap.MADV_DONTNEED)
