@@ -35,7 +35,7 @@ class SampleFile:
     def __setitem__(self, span: slice, samples: np.ndarray | float) -> None:
         first, last, _ = span.indices(len(self))
         self._file.seek(_FRAME_BYTES * first)
-        self._file.write(np.broadcast_to(samples, (max(0, last - first), 2)).astype(np.float32).data)
+        self._file.write(np.broadcast_to(samples, (max(0, last - first), 2)).astype(np.float32, order="C").data)
 
 
 Samples = np.ndarray | SampleFile
