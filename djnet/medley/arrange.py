@@ -174,7 +174,7 @@ def _transposed(own: Sequence[Part], repitch: bool) -> list[Part]:
     """The parts of a song as they may play: as somebody set it, as they are, or besides a semitone lower and higher."""
     given = own[0].song.transpose
     semitones = (given,) if given is not None else _SEMITONES if repitch else (0,)
-    return [replace(part, transpose=number) for number in semitones for part in own]
+    return [replace(part, transpose=part.transpose + number) for number in semitones for part in own]
 
 
 def as_given(parts: Sequence[Part], scorer: Scorer, options: Options) -> Arrangement:

@@ -26,7 +26,7 @@ def part_of(clip: Mapping[str, Any], song: Song) -> Part:
     places = edges(song)
     first = min(int(np.abs(places - clip["start"]).argmin()), len(places) - 2)
     last = max(int(np.abs(places - clip["end"]).argmin()), first + 1)
-    return Part(song, float(places[first]), float(places[last]), last - first, 1.0)
+    return Part(song, float(places[first]), float(places[last]), last - first, 1.0, transpose=clip["transpose"])
 
 
 def arranged(plan: Plan, songs: Mapping[str, Song], scorer: Scorer) -> Arrangement:
@@ -89,7 +89,7 @@ def first_plan(plan: Plan, songs: Mapping[str, Song], scorer: Scorer, length: fl
     """All songs in their best order, with the best part of each, as `djnet medley` chooses them."""
     chosen = list(songs.values())
     made = arrange(chosen, scorer, Constraints(), Options(length=length, bars=plan["bars"]))
-    clips = [new_clip(part.song.content, part.start, part.end) for part in made.parts]
+    clips = [new_clip(part.song.content, part.start, part.end, part.transpose) for part in made.parts]
     return plan | {"clips": clips, "first": False, "last": False}
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from djnet.errors import UserError
 from djnet.files import read_json, require_shape, write_json
-from djnet.medley.transitions import KINDS, MOST_BARS
+from djnet.medley.transitions import KINDS, MOST_BARS, MOST_SEMITONES
 
 Plan = dict[str, Any]
 VERSION = 1
 _MOST_STATES = 50  # that can be undone
 _MOST_CLIPS = 100
-_CLIP = {"song": str, "start": float, "end": float, "tied": bool}  # and transition and bars, which may be null
+_CLIP = {"song": str, "start": float, "end": float, "tied": bool}  # and those of `new_clip` that may be missing
 _PLAN = {"title": str, "bars": int, "first": bool, "last": bool, "clips": [_CLIP]}
 _PROJECT = {"studio": int, "revision": int, "at": int, "states": [_PLAN]}
 
@@ -28,18 +28,21 @@ def empty() -> Plan:
     return {"title": "medley", "bars": 2, "first": False, "last": False, "clips": []}
 
 
-def new_clip(song: str, start: float, end: float) -> dict[str, Any]:
+def new_clip(song: str, start: float, end: float, transpose: int = 0) -> dict[str, Any]:
     """A part of a song that follows the one before it as the rule says; `tied`: it stays right behind it."""
-    return {"song": song, "start": start, "end": end, "transition": None, "bars": None, "tied": False}
+    clip = {"song": song, "start": start, "end": end, "transpose": transpose}
+    return clip | {"transition": None, "bars": None, "tied": False}
 
 
 def checked(plan: Any, path: Path) -> Plan:
     """A plan of the right shape, and nothing else of what it holds; a UserError says what is wrong."""
     require_shape(plan, _PLAN, path)
-    clips = [{name: clip.get(name) for name in new_clip("", 0.0, 0.0)} for clip in plan["clips"]]
+    clips = [{name: clip.get(name, usual) for name, usual in new_clip("", 0.0, 0.0).items()} for clip in plan["clips"]]
     for clip in clips:
         if clip["transition"] not in (None, *KINDS) or clip["bars"] not in (None, *range(MOST_BARS + 1)):
             raise UserError(f"{path} is damaged (a join is {clip['transition']!r} over {clip['bars']!r} bars).")
+        if clip["transpose"] not in range(-MOST_SEMITONES, MOST_SEMITONES + 1):
+            raise UserError(f"{path} is damaged (a part is transposed by {clip['transpose']!r} semitones).")
         if not 0 <= clip["start"] < clip["end"]:
             raise UserError(f"{path} is damaged (a part begins at {clip['start']} s and ends at {clip['end']} s).")
     if len({clip["song"] for clip in clips}) < len(clips) or len(clips) > _MOST_CLIPS:

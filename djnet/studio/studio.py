@@ -134,7 +134,9 @@ class Studio:
         names = receipt.names_of(opened)
         if gone := [name for name, clip in zip(names, opened["clips"], strict=True) if clip["content"] not in songs]:
             raise UserError(f"Add the songs of this receipt first: {', '.join(gone)}.")
-        clips = [new_clip(clip["content"], clip["start"], clip["end"]) for clip in opened["clips"]]
+        clips = [
+            new_clip(clip["content"], clip["start"], clip["end"], clip.get("transpose", 0)) for clip in opened["clips"]
+        ]
         for clip, wish in zip(clips[1:], receipt.read_asked(opened), strict=False):
             clip |= {"transition": wish.transition, "bars": wish.bars}
         title = shown(opened["title"])[:200] or "medley"

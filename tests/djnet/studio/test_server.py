@@ -235,11 +235,14 @@ def test_a_song_that_vanishes_is_named(opened, music):
 def test_a_receipt_is_opened_again_and_anything_else_is_refused(opened, tmp_path):
     studio, client = opened
     state = made(client)
-    content = json.dumps(studio.receipt())
+    receipt = studio.receipt()
+    receipt["clips"][1]["transpose"] = -1
+    content = json.dumps(receipt)
     empty = client.post("do/plan", json={"revision": 1, "plan": state["plan"] | {"clips": []}}).json()
     opened_again = client.post("receipt", params={"revision": empty["revision"]}, content=content).json()
     assert [clip["song"] for clip in opened_again["plan"]["clips"]] == [c["song"] for c in state["plan"]["clips"]]
-    assert opened_again["layout"] == state["layout"]
+    assert opened_again["layout"]["clips"] == state["layout"]["clips"]
+    assert [clip["transpose"] for clip in studio.receipt()["clips"][:2]] == [0, -1]
     other = json.loads(content)
     other["clips"][0]["content"] = "0" * 32
     for wrong, said in ((b"\xff", "not a receipt"), (b"{}", "not a receipt"), (json.dumps(other), "Add the songs")):
