@@ -132,6 +132,7 @@ class Evaluation:
                 game = self._game(own[0], window)
                 for cell in same:
                     rows[cell] = self._row(cell, game, scores)
+                del game  # before the next one is read
             for cell in own:
                 self._compare(cell, own, rows[cell])
         return [rows[cell] for cell in cells]
