@@ -1,7 +1,7 @@
 """Records -> batches of fragments, ready for a network."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from djnet.records import FULL_SCALE, Clip, Manifest
 from djnet.rng import key_fraction, rng_for
 
 BATCHES_AHEAD = 4  # are cut while a network is busy
+_CUT_AT_ONCE = 2
 
 _EDGE_SAMPLES = HALF_WINDOW + HOP_SAMPLES  # that the two mirrored frames at an end of a fragment see
 
@@ -99,29 +100,30 @@ def fragment_batches(
             cuts = _shifted(clip, cuts, key)
         return spans_between(cuts, _draw(gap + 1, "gap", *key) if random_gap else gap)
 
-    def batches() -> Iterator[Fragments]:
-        last = len(order) - len(order) % batch_size if drop_remainder else len(order)
-        for start in range(0, last, batch_size):
-            places = order[start : start + batch_size]
-            keys = [(*(epoch or ()), place) for place in places.tolist()]
-            chosen = [clips[place] for place in places]
-            spans = np.stack([spans_of(clip, key) for clip, key in zip(chosen, keys, strict=True)])
-            frames, lengths = _cut(chosen, spans, protocol, window)
-            for clip_frames, key in zip(frames, keys, strict=True):
-                if timbre:
-                    clip_frames[:] = change_timbre(clip_frames, rng_for(0, "timbre", *key))
-                clip_frames -= mean
-                clip_frames /= std
-                if spec_augment:
-                    mask_spectrogram(clip_frames, rng_for(0, "mask", *key))
-            _clear_padding(frames, lengths)
-            yield Fragments(frames, lengths)
+    def cut(number: int) -> tuple[np.ndarray, np.ndarray]:
+        places = order[number * batch_size : (number + 1) * batch_size]
+        keys = [(*(epoch or ()), place) for place in places.tolist()]
+        chosen = [clips[place] for place in places]
+        spans = np.stack([spans_of(clip, key) for clip, key in zip(chosen, keys, strict=True)])
+        frames, lengths = _cut(chosen, spans, protocol, window)
+        for clip_frames, key in zip(frames, keys, strict=True):
+            if timbre:
+                clip_frames[:] = change_timbre(clip_frames, rng_for(0, "timbre", *key))
+            clip_frames -= mean
+            clip_frames /= std
+            if spec_augment:
+                mask_spectrogram(clip_frames, rng_for(0, "mask", *key))
+        _clear_padding(frames, lengths)
+        return frames, lengths
 
-    sides = 2 if window else 1
-    signature = Fragments(
-        tf.TensorSpec([None, n, sides, window or None, MEL_BINS], tf.float32), tf.TensorSpec([None, n], tf.int32)
-    )
-    return tf.data.Dataset.from_generator(batches, output_signature=signature).prefetch(BATCHES_AHEAD)
+    def batch(number: tf.Tensor) -> Fragments:
+        frames, lengths = tf.numpy_function(cut, [number], (tf.float32, tf.int32), stateful=False)
+        size = [None, n, 2 if window else 1, window or None, MEL_BINS]
+        return Fragments(tf.ensure_shape(frames, size), tf.ensure_shape(lengths, size[:2]))
+
+    batches = len(order) // batch_size if drop_remainder else math.ceil(len(order) / batch_size)
+    dataset = tf.data.Dataset.range(batches).map(batch, num_parallel_calls=_CUT_AT_ONCE, deterministic=True)
+    return dataset.prefetch(BATCHES_AHEAD)
 
 
 def valid_frames(lengths: tf.Tensor, frames: tf.Tensor | int) -> tf.Tensor:
